@@ -1,0 +1,20 @@
+# Short names for what the scripts do; none of them is needed to build or test.
+.PHONY: build test ci up down status bench generate
+
+build:
+	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$$(git describe --tags --always --dirty)" -o bin/rollcall ./cmd/rollcall
+
+test:
+	scripts/test.sh
+
+ci:
+	.ci/run
+
+up down status:
+	scripts/cluster.sh $@
+
+bench:
+	go test -run '^$$' -bench . -benchmem ./registry ./fsm ./raftnode ./health ./httpapi
+
+generate:
+	go generate ./internal/wire

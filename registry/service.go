@@ -85,6 +85,19 @@ type Service struct {
 	instances []*Instance
 }
 
+// Assemble is a service out of its settings and its instances, which it takes over:
+// how a snapshot is read. It is nil unless the instances are in strictly ascending order
+// of their addresses.
+func Assemble(settings Service, instances []*Instance) *Service {
+	for i := 1; i < len(instances); i++ {
+		if instances[i-1].Address.Compare(instances[i].Address) >= 0 {
+			return nil
+		}
+	}
+	settings.instances = instances
+	return &settings
+}
+
 // Instances are all instances in the order of their addresses. The slice is shared:
 // do not modify it.
 func (s *Service) Instances() []*Instance { return s.instances }

@@ -78,18 +78,27 @@ func (s *State) Counts() (services, instances int) { return s.services, s.instan
 // Clone copies the two maps and no service: a few milliseconds for 100,000 services.
 func (s *State) Clone() *State {
 	c := &State{namespaces: make(map[string]map[string]*Service, len(s.namespaces)), services: s.services, instances: s.instances}
+	// order-free: copies a map into a map
 	for ns, inner := range s.namespaces {
 		c.namespaces[ns] = maps.Clone(inner)
 	}
 	return c
 }
 
-// AddNamespace makes a namespace known, without services.
-func (s *State) AddNamespace(id string) {
-	if s.namespaces[id] == nil {
-		s.namespaces[id] = make(map[string]*Service)
+// AddNamespace makes a namespace known, without services, and tells whether it was new.
+func (s *State) AddNamespace(id string) (added bool) {
+	if s.namespaces[id] != nil {
+		return false
 	}
+	s.namespaces[id] = make(map[string]*Service)
+	return true
 }
+
+// Known tells whether a service was ever registered in a namespace.
+func (s *State) Known(id string) bool { return s.namespaces[id] != nil }
+
+// Size is the number of services in a namespace.
+func (s *State) Size(id string) int { return len(s.namespaces[id]) }
 
 // DropNamespace forgets a namespace that has no services; false when it has some.
 func (s *State) DropNamespace(id string) bool {

@@ -18,6 +18,11 @@ const (
 	MaxApp       = 256
 	// MaxInstances bounds the instances of one service.
 	MaxInstances = 20_000
+	// MaxClusters bounds the clusters of one service.
+	MaxClusters = 1_000
+	// MaxSetting bounds a free text among the settings of a service, a cluster or a
+	// namespace.
+	MaxSetting = 2_048
 )
 
 // ValidateServiceKey checks namespace, group and name. Characters of the grouped

@@ -61,7 +61,8 @@ func ValidateCluster(name string) error {
 }
 
 // ValidateIP checks an address or host name: not empty, bounded, one printable word.
-// Nacos accepts host names and bare IPv6 here, and so do we.
+// Nacos accepts host names and bare IPv6 here, and so do we; unlike it we refuse what
+// was meant as an address and is none, since every consumer would fail on it.
 func ValidateIP(ip string) error {
 	if ip == "" {
 		return Invalid("ip", ip, "must not be empty")
@@ -76,6 +77,9 @@ func ValidateIP(ip string) error {
 	}
 	if !utf8.ValidString(ip) {
 		return Invalid("ip", ip, "is not UTF-8")
+	}
+	if reason := malformed(ip); reason != "" {
+		return Invalid("ip", ip, reason)
 	}
 	return nil
 }
@@ -101,6 +105,18 @@ func ValidateMetadata(m Metadata) error {
 	return nil
 }
 
+// ValidateApp checks the name of the application that an instance belongs to: bounded,
+// UTF-8 and without control characters; empty is fine.
+func ValidateApp(app string) error {
+	if len(app) > MaxApp {
+		return tooLong("app", app, MaxApp)
+	}
+	if !plain(app) {
+		return Invalid("app", app, "holds control characters or is not UTF-8")
+	}
+	return nil
+}
+
 // ValidateProtectThreshold checks a service's threshold: 0 to 1.
 func ValidateProtectThreshold(t float64) error {
 	if math.IsNaN(t) || t < 0 || t > 1 {
@@ -121,11 +137,8 @@ func ValidateSpec(s Spec) (bad []string, err error) {
 	if err := ValidateMetadata(s.Metadata); err != nil {
 		return nil, err
 	}
-	if len(s.App) > MaxApp {
-		return nil, tooLong("app", s.App, MaxApp)
-	}
-	if !plain(s.App) {
-		return nil, Invalid("app", s.App, "holds control characters or is not UTF-8")
+	if err := ValidateApp(s.App); err != nil {
+		return nil, err
 	}
 	if err := ValidateCluster(s.Cluster); err != nil {
 		return nil, err

@@ -1,0 +1,77 @@
+package httpapi
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/rollcall-io/rollcall/registry"
+)
+
+// drainFactor times MaxBody is how much of a body that is too large is read before the
+// refusal, so that the client is there to read it instead of being cut off while sending.
+const drainFactor = 8
+
+// readParams reads the query and, on every verb, a form body.
+func (r *request) readParams() error {
+	req := r.gin.Request
+	if err := r.params.parse(req.URL.RawQuery); err != nil {
+		return err
+	}
+	if req.ContentLength == 0 || req.Body == nil || req.Body == http.NoBody {
+		return nil
+	}
+	contentType, _, _ := strings.Cut(strings.ToLower(req.Header.Get("Content-Type")), ";")
+	if contentType = strings.TrimSpace(contentType); strings.HasPrefix(contentType, "multipart/") {
+		return &reply{status: http.StatusUnsupportedMediaType, closing: true,
+			text: "Content-Type " + shorten(contentType) + " is not supported: send parameters in the query or as application/x-www-form-urlencoded"}
+	}
+	text, err := r.readBody()
+	if err != nil {
+		return err
+	}
+	// Nacos reads parameters from forms alone; a JSON body is no error and says nothing.
+	if contentType == "" || contentType == "application/x-www-form-urlencoded" {
+		return r.params.parse(text)
+	}
+	return nil
+}
+
+// readBody is the whole body as a string, refused when it is over the limit.
+func (r *request) readBody() (string, error) {
+	limit, body := r.srv.opts.MaxBody, r.gin.Request.Body
+	if n := r.gin.Request.ContentLength; n > limit {
+		return "", r.tooLarge(limit)
+	}
+	var b strings.Builder
+	if n := r.gin.Request.ContentLength; n > 0 {
+		b.Grow(int(n))
+	}
+	n, err := io.Copy(&b, io.LimitReader(body, limit+1))
+	if err != nil {
+		return "", bodyError(err)
+	}
+	if n > limit {
+		return "", r.tooLarge(limit)
+	}
+	return b.String(), nil
+}
+
+func (r *request) tooLarge(limit int64) error {
+	// What is left unread is dropped with the connection; an error here changes nothing.
+	_, _ = io.CopyN(io.Discard, r.gin.Request.Body, drainFactor*limit)
+	return &reply{status: http.StatusRequestEntityTooLarge, closing: true,
+		text: fmt.Sprintf("request body is larger than %d bytes", limit)}
+}
+
+// bodyError is a body that could not be read to its end: the client's fault, since its
+// connection broke or it was too slow.
+func bodyError(err error) error {
+	reason := "could not be read: " + err.Error()
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		reason = "ended early"
+	}
+	return registry.Invalid("body", "", reason)
+}

@@ -1,0 +1,33 @@
+package httpapi
+
+import (
+	"net/http"
+
+	"github.com/rollcall-io/rollcall/registry"
+)
+
+// legacyRoutes are those of the 0.x clients. Under /api the instance controller answers
+// too, since Nacos' old controller extends it.
+var legacyRoutes = append(instanceRoutesUnder(nsPrefix+"/api"),
+	route{http.MethodGet, nsPrefix + "/api/srvIPXT", reads, (*Server).legacyList},
+	route{http.MethodGet, nsPrefix + "/api/clientBeat", write, (*Server).beat},
+	route{http.MethodGet, nsPrefix + "/api/hello", reads, (*Server).hello},
+)
+
+// legacyList is GET /api/srvIPXT: the list of the service named by dom, always in the
+// default group unless the name itself says otherwise.
+func (s *Server) legacyList(r *request) error {
+	dom, err := r.required("dom")
+	if err != nil {
+		return err
+	}
+	key := registry.NewServiceKey(r.namespace(), registry.DefaultGroup, dom)
+	if err := checkGrouped(key.Grouped); err != nil {
+		return err
+	}
+	return s.answerList(r, key)
+}
+
+// hello is GET /api/hello, by which the 0.x Java clients ask whether the server is well:
+// any 200 will do. Nacos dropped it in 1.3.1.
+func (s *Server) hello(r *request) error { return r.ok() }

@@ -1,0 +1,85 @@
+package httpapi
+
+import (
+	"strings"
+
+	"github.com/rollcall-io/rollcall/registry"
+)
+
+// list is GET /instance/list: the instances of a service as a client should use them.
+// An unknown service is no error but an empty list.
+func (s *Server) list(r *request) error {
+	key, err := r.requiredService()
+	if err != nil {
+		return err
+	}
+	if v := r.optional("udpPort", ""); v != "" {
+		if _, err := integer(v); err != nil {
+			return err
+		}
+	}
+	return s.answerList(r, key)
+}
+
+func (s *Server) answerList(r *request, key registry.ServiceKey) error {
+	view := listView{
+		clusters:    r.optional("clusters", ""),
+		env:         r.optional("env", ""),
+		healthyOnly: strings.EqualFold(r.optional("healthyOnly", ""), "true"),
+		grouped:     r.agent().grouped(),
+		cacheMillis: s.opts.Reader.Switches().DefaultCacheMillis,
+	}
+	service := s.opts.Reader.Service(key)
+	if service == nil {
+		return r.json(appendUnknownList(r.buffer(), key, view))
+	}
+	if !view.cacheable(service) {
+		checksum := s.lists.checksum(service)
+		return r.json(appendList(r.buffer(), service, view, checksum))
+	}
+	body, length := s.lists.rendered(service, view)
+	if length != nil {
+		r.gin.Writer.Header()["Content-Length"] = length
+	}
+	r.head(200, typeJSON)
+	_, _ = r.gin.Writer.Write(body) // a failed write is a client that left
+	return nil
+}
+
+// listView is what an answer depends on besides the service: two equal views of one
+// service get the same bytes.
+type listView struct {
+	clusters    string // as the client gave it, trimmed: it is echoed
+	env         string
+	cacheMillis uint32
+	healthyOnly bool
+	grouped     bool
+}
+
+// cacheable tells whether the view may be kept. What a client can vary freely is not:
+// only all clusters, or a single one that the service has.
+func (v listView) cacheable(s *registry.Service) bool {
+	if v.env != "" {
+		return false
+	}
+	if v.clusters == "" {
+		return true
+	}
+	_, known := s.Cluster(v.clusters)
+	return known
+}
+
+// query is the selection that the view asks for. The list of clusters is split at commas;
+// its parts are not trimmed, and empty ones do not count.
+func (v listView) query() registry.Query {
+	q := registry.Query{HealthyOnly: v.healthyOnly}
+	if v.clusters == "" {
+		return q
+	}
+	for _, name := range strings.Split(v.clusters, ",") {
+		if name != "" {
+			q.Clusters = append(q.Clusters, name)
+		}
+	}
+	return q
+}

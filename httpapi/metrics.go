@@ -1,0 +1,95 @@
+package httpapi
+
+import (
+	"net/http"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+type metrics struct {
+	gatherer   *prometheus.Registry
+	requests   *prometheus.CounterVec
+	seconds    *prometheus.HistogramVec
+	panics     prometheus.Counter
+	listHits   prometheus.Counter
+	listMisses prometheus.Counter
+	listBytes  prometheus.Gauge
+}
+
+// latencyBuckets reach from an answer out of memory to the deadline of a write.
+var latencyBuckets = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5}
+
+// newMetrics registers the metrics. Without a registry they are kept and shown nowhere
+// else than on /metrics.
+func newMetrics(reg *prometheus.Registry) (*metrics, error) {
+	if reg == nil {
+		reg = prometheus.NewRegistry()
+	}
+	m := &metrics{
+		gatherer: reg,
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "rollcall_http_requests_total", Help: "Requests by route and status code."},
+			[]string{"method", "route", "code"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "rollcall_http_request_seconds", Help: "Time from a request's header to its answer, by route.",
+			Buckets: latencyBuckets}, []string{"method", "route"}),
+		panics: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "rollcall_http_panics_total", Help: "Requests whose handler panicked."}),
+		listHits: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "rollcall_http_list_cache_hits_total", Help: "Instance lists answered from rendered bytes."}),
+		listMisses: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "rollcall_http_list_cache_misses_total", Help: "Instance lists that were rendered."}),
+		listBytes: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "rollcall_http_list_cache_bytes", Help: "Bytes of rendered instance lists held."}),
+	}
+	for _, c := range []prometheus.Collector{m.requests, m.seconds, m.panics, m.listHits, m.listMisses, m.listBytes} {
+		if err := reg.Register(c); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+// handler shows the metrics of the whole registry.
+func (m *metrics) handler() http.Handler {
+	return promhttp.HandlerFor(m.gatherer, promhttp.HandlerOpts{MaxRequestsInFlight: 4})
+}
+
+// routeMetrics are the metrics of one route, looked up once.
+type routeMetrics struct {
+	all     *prometheus.CounterVec
+	seconds prometheus.Observer
+	// byCode holds the counters of codes seen so far, from 100 on.
+	byCode [500]atomic.Pointer[prometheus.Counter]
+}
+
+func (m *metrics) route(rt route) *routeMetrics {
+	method := rt.method
+	if method == "" {
+		method = "any" // a client may send any word as its verb: no label of its own
+	}
+	labels := prometheus.Labels{"method": method, "route": rt.path}
+	return &routeMetrics{all: m.requests.MustCurryWith(labels), seconds: m.seconds.With(labels)}
+}
+
+func (rm *routeMetrics) observe(code int, took time.Duration) {
+	rm.seconds.Observe(took.Seconds())
+	rm.counter(code).Inc()
+}
+
+func (rm *routeMetrics) counter(code int) prometheus.Counter {
+	i := code - 100
+	if i < 0 || i >= len(rm.byCode) {
+		return rm.all.WithLabelValues(strconv.Itoa(code))
+	}
+	if c := rm.byCode[i].Load(); c != nil {
+		return *c
+	}
+	c := rm.all.WithLabelValues(strconv.Itoa(code))
+	rm.byCode[i].Store(&c)
+	return c
+}

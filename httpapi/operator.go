@@ -1,0 +1,112 @@
+package httpapi
+
+import (
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/rollcall-io/rollcall/registry"
+)
+
+// operatorRoutes exist under two names each.
+var operatorRoutes = append(operatorRoutesUnder(nsPrefix+"/operator"), operatorRoutesUnder(nsPrefix+"/ops")...)
+
+func operatorRoutesUnder(prefix string) []route {
+	return []route{
+		{http.MethodGet, prefix + "/metrics", reads, (*Server).operatorMetrics},
+		{http.MethodGet, prefix + "/servers", reads, (*Server).operatorServers},
+		{http.MethodGet, prefix + "/switches", reads, (*Server).switches},
+		{http.MethodPut, prefix + "/switches", write, (*Server).setSwitch},
+	}
+}
+
+// operatorMetrics is GET /operator/metrics. Clients look at status alone: UP on every
+// node that can serve reads, leader or not. cpu is not measured: -1, as Java says it.
+func (s *Server) operatorMetrics(r *request) error {
+	services, instances := s.opts.Reader.Counts()
+	b := appendInt(append(r.buffer(), `{"status":"UP","serviceCount":`...), int64(services))
+	b = appendInt(append(b, `,"instanceCount":`...), int64(instances))
+	b = appendInt(append(b, `,"raftNotifyTaskCount":0,"responsibleServiceCount":`...), int64(services))
+	b = appendInt(append(b, `,"responsibleInstanceCount":`...), int64(instances))
+	b = appendDouble(append(b, `,"cpu":-1.0,"load":`...), loadAverage())
+	b = appendDouble(append(b, `,"mem":`...), memoryUsed())
+	return r.json(append(b, '}'))
+}
+
+// loadAverage is the machine's load of the last minute, -1 where it cannot be read.
+func loadAverage() float64 {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return -1
+	}
+	first, _, _ := strings.Cut(string(text), " ")
+	load, err := strconv.ParseFloat(first, 64)
+	if err != nil {
+		return -1
+	}
+	return load
+}
+
+// memoryUsed is the share of the machine's memory that is in use, -1 where it cannot be read.
+func memoryUsed() float64 {
+	text, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return -1
+	}
+	kilobytes := map[string]float64{}
+	for _, line := range strings.Split(string(text), "\n") {
+		if fields := strings.Fields(line); len(fields) >= 2 {
+			kilobytes[fields[0]], _ = strconv.ParseFloat(fields[1], 64)
+		}
+	}
+	total := kilobytes["MemTotal:"]
+	if total <= 0 {
+		return -1
+	}
+	return 1 - kilobytes["MemAvailable:"]/total
+}
+
+// operatorServers is GET /operator/servers: the members of the cluster in Nacos' shape;
+// healthy=true leaves out those that are not UP.
+func (s *Server) operatorServers(r *request) error {
+	healthy, err := r.boundFlag("healthy")
+	if err != nil {
+		return err
+	}
+	b := append(r.buffer(), `{"servers":[`...)
+	first := true
+	for _, m := range s.opts.Cluster.Members() {
+		if healthy && m.State != registry.MemberUp {
+			continue
+		}
+		if !first {
+			b = append(b, ',')
+		}
+		first = false
+		b = appendMember(b, m)
+	}
+	return r.json(append(b, "]}"...))
+}
+
+func appendMember(b []byte, m registry.Member) []byte {
+	address := m.Address
+	if address == "" {
+		address = m.PeerAddress
+	}
+	host, portText, err := net.SplitHostPort(address)
+	if err != nil {
+		host, portText = address, ""
+	}
+	_, raftPort, _ := net.SplitHostPort(m.PeerAddress)
+	b = appendString(append(b, `{"ip":`...), host)
+	b = appendInt(append(b, `,"port":`...), int64(lenientInteger(portText)))
+	b = appendString(append(b, `,"state":`...), m.State)
+	b = appendString(append(b, `,"extendInfo":{"nodeId":`...), m.ID)
+	b = appendString(append(b, `,"raftPort":`...), raftPort)
+	b = strconv.AppendBool(append(b, `,"leader":`...), m.Leader)
+	b = strconv.AppendBool(append(b, `,"voter":`...), m.Voter)
+	b = appendString(append(b, `},"address":`...), address)
+	return append(b, `,"failAccessCnt":0}`...)
+}

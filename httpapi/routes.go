@@ -1,0 +1,106 @@
+package httpapi
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/gin-gonic/gin"
+)
+
+// access says what a route touches, and so what must hold before it runs.
+type access uint8
+
+const (
+	probe access = iota // nothing: answered in every state of the node
+	reads               // the state: not before the node was ready; may ask for consistency
+	write               // the cluster: not before the node was ready
+)
+
+type route struct {
+	method  string
+	path    string
+	access  access
+	handler func(*Server, *request) error
+}
+
+const (
+	nsPrefix      = "/nacos/v1/ns"
+	consolePrefix = "/nacos/v1/console"
+)
+
+// newEngine builds the router. Every route is known with and without a slash at its
+// end, since some clients send one and none may be redirected.
+func (s *Server) newEngine() *gin.Engine {
+	gin.SetMode(gin.ReleaseMode)
+	e := gin.New()
+	e.RedirectTrailingSlash = false
+	e.RedirectFixedPath = false
+	e.HandleMethodNotAllowed = false
+	e.ForwardedByClientIP = false
+	if err := e.SetTrustedProxies(nil); err != nil { // never fails for nil
+		s.log.Error("trusted proxies", "err", err)
+	}
+	for _, group := range [][]route{instanceRoutes, legacyRoutes, serviceRoutes, operatorRoutes, probeRoutes} {
+		for _, rt := range group {
+			h := s.adapt(rt)
+			e.Handle(rt.method, rt.path, h)
+			e.Handle(rt.method, rt.path+"/", h)
+		}
+	}
+	e.GET("/metrics", gin.WrapH(s.metrics.handler()))
+	e.NoRoute(s.adapt(route{path: "other", handler: (*Server).noRoute}))
+	return e
+}
+
+// adapt makes a route's handler one of gin's: it runs it and writes the error that it
+// returns. All requests pass here.
+func (s *Server) adapt(rt route) gin.HandlerFunc {
+	m := s.metrics.route(rt)
+	return func(c *gin.Context) {
+		r := s.pool.Get().(*request)
+		r.gin, r.start = c, time.Now()
+		defer s.finish(r, m)
+		if err := s.run(r, rt); err != nil {
+			r.fail(err)
+		}
+	}
+}
+
+func (s *Server) run(r *request, rt route) error {
+	if rt.access != probe {
+		if err := s.ready(); err != nil {
+			return err
+		}
+	}
+	if err := r.readParams(); err != nil {
+		return err
+	}
+	if rt.access == reads {
+		if err := s.consistent(r); err != nil {
+			return err
+		}
+	}
+	return rt.handler(s, r)
+}
+
+// finish is deferred around each request: it answers a panic with 500, counts, logs and
+// gives the request back to its pool.
+func (s *Server) finish(r *request, m *routeMetrics) {
+	if p := recover(); p != nil {
+		if p == http.ErrAbortHandler {
+			panic(p)
+		}
+		s.metrics.panics.Inc()
+		s.log.Error("request panicked", "method", r.gin.Request.Method, "path", r.gin.Request.URL.Path, "panic", p, "stack", stack())
+		if !r.gin.Writer.Written() {
+			r.fail(&reply{status: http.StatusInternalServerError, text: internalText})
+		}
+	}
+	took := time.Since(r.start)
+	m.observe(r.gin.Writer.Status(), took)
+	if n := s.opts.AccessLogEvery; n > 0 && s.log.IsDebug() && s.requests.Add(1)%n == 0 {
+		s.log.Debug("request", "method", r.gin.Request.Method, "path", r.gin.Request.URL.Path,
+			"status", r.gin.Writer.Status(), "took", took, "peer", r.gin.Request.RemoteAddr)
+	}
+	r.release()
+}

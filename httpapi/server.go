@@ -1,0 +1,85 @@
+package httpapi
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+
+	"github.com/gin-gonic/gin"
+	"github.com/hashicorp/go-hclog"
+)
+
+// Server answers HTTP requests. Make one with New; its methods are safe for concurrent
+// use. It owns no goroutine and no socket: HTTPServer makes the thing that listens.
+type Server struct {
+	opts    Options
+	log     hclog.Logger
+	engine  *gin.Engine
+	metrics *metrics
+	lists   *listCache
+	once    onceLog
+	headers answerHeaders
+	pool    sync.Pool
+
+	// wasReady is set at the first sight of a ready node: from then on it goes on
+	// serving reads, stale when it has lost its leader, and never says STARTING again.
+	wasReady atomic.Bool
+	requests atomic.Uint64 // counted for the access log's sampling
+}
+
+// New builds the routes and registers the metrics. The error lists every option that
+// is missing or out of range.
+func New(opts Options) (*Server, error) {
+	if err := opts.validate(); err != nil {
+		return nil, fmt.Errorf("http api options: %w", err)
+	}
+	m, err := newMetrics(opts.Metrics)
+	if err != nil {
+		return nil, fmt.Errorf("http api metrics: %w", err)
+	}
+	s := &Server{opts: opts, log: opts.Logger, metrics: m, lists: newListCache(opts.ListCacheBytes, m)}
+	s.headers.node = []string{opts.Cluster.NodeID()}
+	s.pool.New = func() any { return &request{srv: s} }
+	s.engine = s.newEngine()
+	return s, nil
+}
+
+// Handler is the whole face as a handler, for tests and embedding.
+func (s *Server) Handler() http.Handler { return s.engine }
+
+// HTTPServer is a server for Handler with all limits set. Requests live as long as base:
+// when it is cancelled, what waits inside a request ends. The caller serves a listener
+// with it and shuts it down.
+func (s *Server) HTTPServer(base context.Context) *http.Server {
+	return &http.Server{
+		Handler:           s.engine,
+		MaxHeaderBytes:    s.opts.MaxHeader,
+		ReadHeaderTimeout: s.opts.HeaderTimeout,
+		ReadTimeout:       s.opts.RequestTimeout,
+		WriteTimeout:      s.opts.AnswerTimeout,
+		IdleTimeout:       s.opts.IdleTimeout,
+		BaseContext:       func(net.Listener) context.Context { return base },
+		ErrorLog:          s.errorLog(),
+	}
+}
+
+// errorLog takes what net/http says of connections: clients' faults, so debug.
+func (s *Server) errorLog() *log.Logger {
+	return s.log.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug})
+}
+
+// ready is nil once this node has been ready; before, it is what clients are told.
+func (s *Server) ready() error {
+	if s.wasReady.Load() {
+		return nil
+	}
+	if err := s.opts.Cluster.Ready(); err != nil {
+		return &reply{status: http.StatusServiceUnavailable, text: notReadyText, bare: true}
+	}
+	s.wasReady.Store(true)
+	return nil
+}

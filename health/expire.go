@@ -1,0 +1,106 @@
+package health
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/rollcall-io/rollcall/registry"
+)
+
+// batchItems is how many flips or evictions go into one command.
+const batchItems = 512
+
+// maxPace bounds the wait between two evict batches.
+const maxPace = time.Second
+
+// expireLoop proposes what the scanner found due, one batch at a time: flips before
+// evictions, each batch after a proof of leadership.
+func (l *lead) expireLoop(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case d := <-l.due:
+			if err := l.expire(ctx, d); err != nil && ctx.Err() == nil {
+				l.metrics.dropped.Inc()
+				l.log.Warn("expiry put off to the next scan", "term", l.term, "err", err)
+			}
+		}
+	}
+}
+
+func (l *lead) expire(ctx context.Context, d dueLeases) error {
+	for chunk := range slices.Chunk(d.flips, batchItems) {
+		if err := l.flip(ctx, chunk, d.at); err != nil {
+			return err
+		}
+	}
+	for chunk := range slices.Chunk(d.evicts, batchItems) {
+		began := l.opts.Now()
+		if err := l.evict(ctx, chunk, d.at); err != nil {
+			return err
+		}
+		// As long again as the batch took: while it was in the log clients had several
+		// entries in flight beside it, so evictions stay a small part of the log however
+		// many are due.
+		if len(d.evicts) > batchItems && !sleep(ctx, min(l.opts.Now()-began, maxPace)) {
+			return nil
+		}
+	}
+	return nil
+}
+
+func (l *lead) flip(ctx context.Context, numbers []uint32, at time.Duration) error {
+	if err := l.verify(ctx); err != nil {
+		return err
+	}
+	items, seen := l.table.claimFlips(numbers, at)
+	if len(items) == 0 {
+		return nil
+	}
+	res, err := l.propose(ctx, registry.HealthBatch{Term: l.term, Items: items})
+	if err != nil && !settled(err) {
+		return err // the term is over, and the table with it
+	}
+	l.table.settleFlips(items, seen)
+	if err != nil {
+		return err
+	}
+	l.metrics.flipsDown.Add(float64(len(items) - res.Skipped))
+	l.metrics.skipped.Add(float64(res.Skipped))
+	l.log.Info("instances unhealthy", "count", len(items)-res.Skipped, "first", l.nameOf(items[0].Lease))
+	return nil
+}
+
+func (l *lead) evict(ctx context.Context, numbers []uint32, at time.Duration) error {
+	if err := l.verify(ctx); err != nil {
+		return err
+	}
+	items := l.table.claimEvicts(numbers, at)
+	if len(items) == 0 {
+		return nil
+	}
+	first := l.nameOf(items[0].Number)
+	res, err := l.propose(ctx, registry.EvictBatch{Term: l.term, Items: items})
+	if err != nil && !settled(err) {
+		return err
+	}
+	l.table.settle(items, flagEvicting)
+	if err != nil {
+		return err
+	}
+	l.metrics.evictions.Add(float64(len(items) - res.Skipped))
+	l.metrics.skipped.Add(float64(res.Skipped))
+	l.log.Info("instances evicted", "count", len(items)-res.Skipped, "first", first)
+	return nil
+}
+
+// nameOf names the instance behind a lease, for logs.
+func (l *lead) nameOf(number uint32) string {
+	lease, found := l.state.Lease(number)
+	if !found {
+		return "gone"
+	}
+	return lease.Key.String()
+}

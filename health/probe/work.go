@@ -1,0 +1,100 @@
+package probe
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/rollcall-io/rollcall/registry"
+)
+
+// start begins the probes that are due, as many as there is room for; the others are
+// begun as room comes free.
+func (p *Prober) start(ctx context.Context, group *errgroup.Group) {
+	if !p.services.Switches().HealthCheckEnabled {
+		return
+	}
+	now := time.Now()
+	for _, targets := range p.targets {
+		for _, t := range targets {
+			if t.busy || t.due.After(now) {
+				continue
+			}
+			if !group.TryGo(func() error { p.check(ctx, t); return nil }) {
+				return
+			}
+			t.busy = true
+		}
+	}
+}
+
+// check makes one probe. It reads of the target only what never changes.
+func (p *Prober) check(ctx context.Context, t *target) {
+	limited, cancel := context.WithTimeout(ctx, p.settings.Timeout)
+	defer cancel()
+	outcome := p.settings.Checkers[strings.ToUpper(t.settings.Type)].Check(limited, t.address, t.settings)
+	select {
+	case p.results <- result{t, outcome}:
+	case <-ctx.Done(): // the result of a probe that was cut short says nothing
+	}
+}
+
+// take counts a result and queues the verdict that follows from it, if any.
+func (p *Prober) take(r result) {
+	t, now := r.target, time.Now()
+	p.metrics.results[r.outcome].Inc()
+	t.busy = false
+	t.next(now, now.Sub(t.due), &p.settings)
+	healthy, certain := t.count(r.outcome, p.services.Switches().CheckTimes)
+	if !certain || t.proposed || p.targets[t.key.Service][t.key.Address()] != t {
+		return
+	}
+	s := p.services.Service(t.key.Service)
+	if s == nil {
+		return
+	}
+	in := s.Instance(t.key.Address())
+	if in == nil || in.Ephemeral || in.Generation != t.generation || in.Healthy == healthy {
+		return
+	}
+	t.proposed = true
+	p.pending = append(p.pending, verdict{t, healthy})
+}
+
+// send brings the queued verdicts on their way, one command at a time.
+func (p *Prober) send(ctx context.Context, group *errgroup.Group) {
+	if p.sending || len(p.pending) == 0 {
+		return
+	}
+	n := min(len(p.pending), batchItems)
+	items, targets := make([]registry.ProbeItem, n), make([]*target, n)
+	for i, v := range p.pending[:n] {
+		items[i] = registry.ProbeItem{Key: v.target.key, Generation: v.target.generation, Healthy: v.healthy}
+		targets[i] = v.target
+	}
+	p.pending = append(p.pending[:0], p.pending[n:]...)
+	p.sending = true
+	group.Go(func() error {
+		if err := p.propose(ctx, items); err != nil {
+			if ctx.Err() == nil {
+				p.log.Warn("verdicts left to the next probes", "count", n, "err", err)
+			}
+		} else {
+			p.metrics.changes.Add(float64(n))
+			p.log.Info("health changed by probes", "count", n, "first", items[0].Key, "healthy", items[0].Healthy)
+		}
+		p.done <- targets // one command at a time: there is room
+		return nil
+	})
+}
+
+// sent ends a proposal. Where it failed, or its outcome is not known, the next probe
+// compares with the state anew.
+func (p *Prober) sent(targets []*target) {
+	p.sending = false
+	for _, t := range targets {
+		t.proposed = false
+	}
+}

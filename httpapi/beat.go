@@ -144,7 +144,7 @@ func beatField(spec *registry.Spec, key string, v jsonValue) error {
 	case "cluster":
 		spec.Cluster = text
 	case "ephemeral":
-		spec.Ephemeral = flag(text)
+		spec.Ephemeral = isTrue(text)
 	case "weight":
 		spec.Weight, err = weight(text)
 	}

@@ -80,11 +80,11 @@ func (r *request) instance() (registry.ServiceKey, registry.Spec, error) {
 			return key, spec, err
 		}
 	}
-	spec.Enabled = flag(r.optional("enabled", r.optional("enable", "true")))
-	spec.Healthy = flag(r.optional("healthy", "true"))
+	spec.Enabled = isTrue(r.optional("enabled", r.optional("enable", "true")))
+	spec.Healthy = isTrue(r.optional("healthy", "true"))
 	spec.App = r.optional("app", "DEFAULT")
 	if v := r.optional("ephemeral", ""); v != "" {
-		spec.Ephemeral = flag(v)
+		spec.Ephemeral = isTrue(v)
 	} else {
 		spec.Ephemeral = r.srv.opts.Reader.Switches().DefaultInstanceEphemeral
 	}
@@ -178,11 +178,11 @@ func (r *request) patchFields(p *registry.Patch) error {
 		p.Weight = &w
 	}
 	if v := r.optional("healthy", ""); v != "" {
-		healthy := flag(v)
+		healthy := isTrue(v)
 		p.Healthy = &healthy
 	}
 	if v := r.optional("enabled", ""); v != "" {
-		enabled := flag(v)
+		enabled := isTrue(v)
 		p.Enabled = &enabled
 	}
 	return nil
@@ -210,7 +210,7 @@ func (s *Server) deregister(r *request) error {
 	kind := registry.AnyKind
 	if v := r.optional("ephemeral", ""); v != "" {
 		kind = registry.KindPersistent
-		if flag(v) {
+		if isTrue(v) {
 			kind = registry.KindEphemeral
 		}
 	}

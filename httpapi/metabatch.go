@@ -93,7 +93,7 @@ func parseTarget(v jsonValue) (registry.Target, error) {
 		case key == "port" && scalar:
 			t.Port, bad = port(text)
 		case key == "ephemeral" && scalar:
-			t.Ephemeral = flag(text)
+			t.Ephemeral = isTrue(text)
 		case key == "clusterName" && scalar:
 			if text = javaTrim(text); text != "" {
 				t.Cluster = text

@@ -38,9 +38,9 @@ func (r *request) bound(name string) (string, error) {
 	return v, nil
 }
 
-// flag is a boolean that Nacos reads with its converter: true, on, yes, t and y in any
+// isTrue is a boolean that Nacos reads with its converter: true, on, yes, t and y in any
 // case are true, every other text is false, `1` included.
-func flag(v string) bool {
+func isTrue(v string) bool {
 	switch len(v) {
 	case 1:
 		return v == "t" || v == "y" || v == "T" || v == "Y"

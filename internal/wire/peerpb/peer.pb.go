@@ -851,10 +851,15 @@ func (*ProgressRequest) Descriptor() ([]byte, []int) {
 type ProgressResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Whether the answering node leads and has applied its term's first command.
-	Leads         bool   `protobuf:"varint,1,opt,name=leads,proto3" json:"leads,omitempty"`
-	Term          uint64 `protobuf:"varint,2,opt,name=term,proto3" json:"term,omitempty"`
-	Applied       uint64 `protobuf:"varint,3,opt,name=applied,proto3" json:"applied,omitempty"`
-	Leader        *Hint  `protobuf:"bytes,4,opt,name=leader,proto3" json:"leader,omitempty"`
+	Leads       bool   `protobuf:"varint,1,opt,name=leads,proto3" json:"leads,omitempty"`
+	Term        uint64 `protobuf:"varint,2,opt,name=term,proto3" json:"term,omitempty"`
+	Applied     uint64 `protobuf:"varint,3,opt,name=applied,proto3" json:"applied,omitempty"`
+	Leader      *Hint  `protobuf:"bytes,4,opt,name=leader,proto3" json:"leader,omitempty"`
+	Node        string `protobuf:"bytes,5,opt,name=node,proto3" json:"node,omitempty"`
+	Incarnation string `protobuf:"bytes,6,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	// Where the node serves HTTP, and whether it is ready for clients.
+	Http          string `protobuf:"bytes,7,opt,name=http,proto3" json:"http,omitempty"`
+	Ready         bool   `protobuf:"varint,8,opt,name=ready,proto3" json:"ready,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -915,6 +920,34 @@ func (x *ProgressResponse) GetLeader() *Hint {
 		return x.Leader
 	}
 	return nil
+}
+
+func (x *ProgressResponse) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *ProgressResponse) GetIncarnation() string {
+	if x != nil {
+		return x.Incarnation
+	}
+	return ""
+}
+
+func (x *ProgressResponse) GetHttp() string {
+	if x != nil {
+		return x.Http
+	}
+	return ""
+}
+
+func (x *ProgressResponse) GetReady() bool {
+	if x != nil {
+		return x.Ready
+	}
+	return false
 }
 
 // Member is one node as another sees it.
@@ -1309,12 +1342,16 @@ const file_peer_proto_rawDesc = "" +
 	"\rsilent_age_ms\x18\t \x03(\rR\vsilentAgeMs\x12-\n" +
 	"\x05fault\x18\n" +
 	" \x01(\v2\x17.rollcall.peer.v1.FaultR\x05fault\"\x11\n" +
-	"\x0fProgressRequest\"\x86\x01\n" +
+	"\x0fProgressRequest\"\xe6\x01\n" +
 	"\x10ProgressResponse\x12\x14\n" +
 	"\x05leads\x18\x01 \x01(\bR\x05leads\x12\x12\n" +
 	"\x04term\x18\x02 \x01(\x04R\x04term\x12\x18\n" +
 	"\aapplied\x18\x03 \x01(\x04R\aapplied\x12.\n" +
-	"\x06leader\x18\x04 \x01(\v2\x16.rollcall.peer.v1.HintR\x06leader\"j\n" +
+	"\x06leader\x18\x04 \x01(\v2\x16.rollcall.peer.v1.HintR\x06leader\x12\x12\n" +
+	"\x04node\x18\x05 \x01(\tR\x04node\x12 \n" +
+	"\vincarnation\x18\x06 \x01(\tR\vincarnation\x12\x12\n" +
+	"\x04http\x18\a \x01(\tR\x04http\x12\x14\n" +
+	"\x05ready\x18\b \x01(\bR\x05ready\"j\n" +
 	"\x06Member\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\tR\vincarnation\x12\x18\n" +

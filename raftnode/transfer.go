@@ -1,0 +1,63 @@
+package raftnode
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+)
+
+// transfer hands leadership to the voter that is furthest, and waits for the end of the
+// attempt in the time of ctx. An error means: still the leader, go on.
+func (n *Node) transfer(ctx context.Context) error {
+	r := n.raft.Load()
+	if r == nil || !n.leadsForRaft() {
+		return nil
+	}
+	// Raft bounds an attempt by the election timeout, but its goroutine may get stuck
+	// (hashicorp/raft #696), so its end is not waited for beyond ctx.
+	result := make(chan error, 1)
+	go func() { result <- r.LeadershipTransfer().Error() }()
+	select {
+	case err := <-result:
+		if err != nil {
+			return fmt.Errorf("hand leadership over: %w", err)
+		}
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("hand leadership over: %w", ctx.Err())
+	}
+}
+
+// errTransferStuck ends a process whose Raft refuses every entry for good.
+var errTransferStuck = errors.New("raft refuses entries because of a leadership transfer that does not end")
+
+// transferWatch notices a transfer that never ends: Raft then refuses every entry while
+// this node goes on leading, and only a restart helps (hashicorp/raft #696).
+type transferWatch struct {
+	limit time.Duration
+	since atomic.Int64 // of the first refusal in a row, 0 without one
+}
+
+// refused notes a refusal and tells whether they have lasted too long.
+func (w *transferWatch) refused(now time.Time) bool {
+	if w.since.CompareAndSwap(0, now.UnixNano()) {
+		return false
+	}
+	since := w.since.Load()
+	return since != 0 && now.Sub(time.Unix(0, since)) > w.limit
+}
+
+// passed notes that an entry went through, or that leadership changed.
+func (w *transferWatch) passed() {
+	if w.since.Load() != 0 {
+		w.since.Store(0)
+	}
+}
+
+func (n *Node) noteTransferRefusal() {
+	if n.watch.refused(time.Now()) && n.leadsForRaft() {
+		n.fatal(ExitStuck, errTransferStuck)
+	}
+}

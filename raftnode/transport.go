@@ -1,0 +1,134 @@
+package raftnode
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/rollcall-io/rollcall/raftnode/mux"
+)
+
+const (
+	transportPool    = 3
+	transportTimeout = 10 * time.Second
+	// hungAfter is how long a store call may last before this node falls silent.
+	hungAfter = 5 * time.Second
+)
+
+// streams is Raft's way to the peer port.
+type streams struct {
+	net.Listener
+
+	mux *mux.Mux
+	// expect names the server that must answer at an address.
+	expect func(raft.ServerAddress) (raft.ServerID, bool)
+}
+
+// Dial connects to a member by the address in the configuration, a name looked up now.
+// Whoever answers must be the very incarnation that the configuration has there.
+func (s *streams) Dial(address raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
+	id, known := s.expect(address)
+	if !known {
+		return nil, fmt.Errorf("dial peer %s: not in the configuration", address)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	// A typed nil must not become a net.Conn.
+	c, err := s.mux.Dial(ctx, mux.Raft, string(address), identityOf(id))
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// errHung holds back Raft's calls while a store call hangs.
+var errHung = errors.New("held back: the log store hangs")
+
+// transport is Raft's network transport with two changes.
+//
+// Heartbeats go through Raft's main loop. With the handler that Raft sets for them the
+// transport's own goroutine would change the term while the main loop of a leader is
+// about to append, and the entry would get the term of another leader: replicas then
+// differ for good (hashicorp/raft #695).
+//
+// While a store call lasts too long nothing is sent. Raft's heartbeats do not depend on
+// the disk, so a leader whose disk hangs would stay leader and stop the cluster; silent,
+// it is replaced, and learns of that when the call returns.
+type transport struct {
+	*raft.NetworkTransport
+
+	hanging func() time.Duration
+}
+
+// SetHeartbeatHandler does nothing; see transport.
+func (t *transport) SetHeartbeatHandler(func(raft.RPC)) {}
+
+func (t *transport) held() error {
+	if t.hanging() > hungAfter {
+		return errHung
+	}
+	return nil
+}
+
+// AppendEntries sends entries or a heartbeat.
+func (t *transport) AppendEntries(id raft.ServerID, target raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
+	if err := t.held(); err != nil {
+		return err
+	}
+	return t.NetworkTransport.AppendEntries(id, target, args, resp)
+}
+
+// AppendEntriesPipeline opens a pipeline of appends.
+func (t *transport) AppendEntriesPipeline(id raft.ServerID, target raft.ServerAddress) (raft.AppendPipeline, error) {
+	if err := t.held(); err != nil {
+		return nil, err
+	}
+	p, err := t.NetworkTransport.AppendEntriesPipeline(id, target)
+	if err != nil {
+		return nil, err
+	}
+	return &pipeline{AppendPipeline: p, transport: t}, nil
+}
+
+// RequestVote asks for a vote.
+func (t *transport) RequestVote(id raft.ServerID, target raft.ServerAddress, args *raft.RequestVoteRequest, resp *raft.RequestVoteResponse) error {
+	if err := t.held(); err != nil {
+		return err
+	}
+	return t.NetworkTransport.RequestVote(id, target, args, resp)
+}
+
+// RequestPreVote asks whether a vote would be given.
+func (t *transport) RequestPreVote(id raft.ServerID, target raft.ServerAddress, args *raft.RequestPreVoteRequest, resp *raft.RequestPreVoteResponse) error {
+	if err := t.held(); err != nil {
+		return err
+	}
+	return t.NetworkTransport.RequestPreVote(id, target, args, resp)
+}
+
+// InstallSnapshot sends a snapshot.
+func (t *transport) InstallSnapshot(id raft.ServerID, target raft.ServerAddress, args *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, data io.Reader) error {
+	if err := t.held(); err != nil {
+		return err
+	}
+	return t.NetworkTransport.InstallSnapshot(id, target, args, resp, data)
+}
+
+type pipeline struct {
+	raft.AppendPipeline
+
+	transport *transport
+}
+
+// AppendEntries sends entries down the pipeline.
+func (p *pipeline) AppendEntries(args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) (raft.AppendFuture, error) {
+	if err := p.transport.held(); err != nil {
+		return nil, err
+	}
+	return p.AppendPipeline.AppendEntries(args, resp)
+}

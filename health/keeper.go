@@ -59,7 +59,7 @@ type Status struct {
 	Leading bool
 	Term    uint64
 	// Leases are those in force, Unhealthy those whose instance is unhealthy, Silent those
-	// without a beat for more than 1.5 intervals, at the last scan.
+	// whose beat is late by half an interval or half a second, at the last scan.
 	Leases    int
 	Unhealthy int
 	Silent    int

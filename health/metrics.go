@@ -50,7 +50,7 @@ func newMetrics(reg prometheus.Registerer, k *Keeper) *metrics {
 	}
 	f.gauge("leases", "Leases in force, on the leader.", func(s Status) int { return s.Leases }, k)
 	f.gauge("unhealthy", "Leases whose instance is unhealthy, on the leader.", func(s Status) int { return s.Unhealthy }, k)
-	f.gauge("silent", "Leases without a beat for more than 1.5 intervals, on the leader.", func(s Status) int { return s.Silent }, k)
+	f.gauge("silent", "Leases whose beat is late, on the leader.", func(s Status) int { return s.Silent }, k)
 	f.gauge("storm_held", "Leases that the storm guard holds, on the leader.", func(s Status) int { return s.StormHeld }, k)
 	f.gauge("kept_beats", "Beats that wait for a leader.", func(s Status) int { return s.KeptBeats }, k)
 	return m

@@ -25,8 +25,8 @@ type findings struct {
 	// doomed counts the leases that would be evicted within one of their beat timeouts if
 	// nobody beat again.
 	doomed int
-	// silent counts the leases without a beat for more than 1.5 intervals; quiet lists the
-	// first maxSilent of them.
+	// silent counts the silent leases, see silenceOf. quiet lists the first maxQuiet of
+	// those that are silent or may be by the time that somebody asks.
 	silent int
 	quiet  []uint32
 	// held counts the leases that the storm guard holds.
@@ -64,12 +64,11 @@ func (t *table) scan(now time.Duration, f *findings) {
 }
 
 func (t *table) judge(f *findings, number uint32, s *slot, word uint32, age time.Duration) {
-	silent := age > silenceOf(word)
-	if silent {
+	if age > intervalOf(word) && len(f.quiet) < maxQuiet {
+		f.quiet = append(f.quiet, number)
+	}
+	if age > silenceOf(word) {
 		f.silent++
-		if len(f.quiet) < maxSilent {
-			f.quiet = append(f.quiet, number)
-		}
 		if age > s.deleteTimeout()-s.beatTimeout() {
 			f.doomed++
 		}

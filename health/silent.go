@@ -12,6 +12,8 @@ const (
 	// maxSilent bounds the list of silent leases in an answer to 64 KiB; those that find no
 	// room start fresh at a take-over.
 	maxSilent = 3000
+	// maxQuiet bounds the leases that a scan notes as candidates for the list.
+	maxQuiet = 4 * maxSilent
 	// silentEvery is how often the list is sent to each node.
 	silentEvery = time.Second
 	// silentValid is how old a list may be at a take-over. In an older one too many may
@@ -84,8 +86,11 @@ func (t *table) silence(numbers []uint32) []registry.SilentLease {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := t.leaseTime()
-	list := make([]registry.SilentLease, 0, len(numbers))
+	list := make([]registry.SilentLease, 0, min(len(numbers), maxSilent))
 	for _, number := range numbers {
+		if len(list) == maxSilent {
+			break
+		}
 		s := t.slot(number)
 		word, age := s.word.Load(), s.age(now)
 		if word&flagUsed == 0 || age <= silenceOf(word) {

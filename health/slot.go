@@ -55,8 +55,16 @@ func packInterval(t registry.Timeouts) uint32 {
 
 func intervalOf(word uint32) time.Duration { return time.Duration(word>>flagBits) * intervalUnit }
 
-// silenceOf is the age at which a lease counts as silent: 1.5 intervals.
-func silenceOf(word uint32) time.Duration { return intervalOf(word) * 3 / 2 }
+// silenceOf is the age at which a lease counts as silent: 1.5 intervals, or half a second
+// over one interval when that is less. With 1.5 alone, silence at the default interval
+// would hardly be noticed in the term of a leader that lives for ten seconds, and the
+// dead would start fresh with the next, again and again.
+func silenceOf(word uint32) time.Duration {
+	interval := intervalOf(word)
+	return interval + min(interval/2, maxSilenceSlack)
+}
+
+const maxSilenceSlack = 500 * time.Millisecond
 
 // graceOf is the time that a leader gives a lease after taking over, whatever its age:
 // enough for two beats of a living instance.

@@ -1,0 +1,361 @@
+package health
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rollcall-io/rollcall/registry"
+)
+
+func (n *node) light(key registry.InstanceKey) (registry.BeatReply, error) {
+	return n.keeper.Beat(context.Background(), registry.Beat{Key: key})
+}
+
+func (n *node) full(s registry.Spec) (registry.BeatReply, error) {
+	return n.keeper.Beat(context.Background(), registry.Beat{Key: s.Address.In(testService), Full: &s})
+}
+
+func TestBeat_Outcomes(t *testing.T) {
+	inWorld(t, func(w *world, n1, n2, _ *node) {
+		persistent := specOf(address(2))
+		persistent.Ephemeral = false
+		for _, n := range []*node{n1, n2} {
+			gone := w.register(specOf(address(3)))
+			w.apply("client", 0, registry.Deregister{Key: gone})
+			w.register(specOf(address(1)))
+			w.register(persistent)
+			for _, row := range []struct {
+				name    string
+				address int
+				full    bool
+				known   bool
+			}{
+				{"known, light", 1, false, true},
+				{"known, full", 1, true, true},
+				{"persistent, light", 2, false, true},
+				{"persistent, full", 2, true, true},
+				{"deregistered a moment ago, light", 3, false, true},
+				{"deregistered a moment ago, full", 3, true, true},
+				{"unknown, light", 4, false, false},
+			} {
+				beat := registry.Beat{Key: address(row.address).In(testService)}
+				if row.full {
+					spec := specOf(address(row.address))
+					beat.Full = &spec
+				}
+				reply, err := n.keeper.Beat(context.Background(), beat)
+				if err != nil || reply.Known != row.known || reply.Interval != 5000 || reply.LightEnabled != row.known {
+					t.Errorf("%s on %s: %+v, %v", row.name, n.id, reply, err)
+				}
+			}
+			if got := w.health(gone); got != "gone" {
+				t.Errorf("a beat brought a deregistered instance back")
+			}
+			if in := w.Instance(persistent.Address.In(testService)); in.Ephemeral {
+				t.Error("a beat made a persistent instance ephemeral")
+			}
+		}
+	})
+}
+
+func TestBeat_FullRegistersTheUnknown(t *testing.T) {
+	inWorld(t, func(w *world, n1, n2, _ *node) {
+		for i, n := range []*node{n1, n2} {
+			spec := specOf(address(i), registry.Pair{Key: "v", Value: "3"})
+			reply, err := n.full(spec)
+			if err != nil || !reply.Known {
+				t.Fatalf("full beat on %s: %+v, %v", n.id, reply, err)
+			}
+			if in := w.Instance(spec.Address.In(testService)); in == nil || !in.Spec.Equal(spec) {
+				t.Errorf("registered on %s: %+v", n.id, in)
+			}
+		}
+	})
+}
+
+func TestBeat_Interval(t *testing.T) {
+	inWorld(t, func(w *world, n1, _, _ *node) {
+		w.set(func(s *registry.Switches) { s.ClientBeatInterval = 7000 })
+		for i, row := range []struct {
+			value string
+			want  uint32
+		}{{"", 7000}, {"3000", 3000}, {"5000", 5000}, {"x", 7000}, {"0", 7000}, {"99999999999999999999", registry.MaxTimeout}} {
+			var pairs []registry.Pair
+			if row.value != "" {
+				pairs = []registry.Pair{{Key: registry.KeyBeatInterval, Value: row.value}}
+			}
+			key := w.register(specOf(address(i), pairs...))
+			if reply, err := n1.light(key); err != nil || reply.Interval != row.want {
+				t.Errorf("metadata %q: interval %d, %v, want %d", row.value, reply.Interval, err, row.want)
+			}
+		}
+	})
+}
+
+func TestBeat_RightAfterRegistrationOnALaggingNode(t *testing.T) {
+	inWorld(t, func(w *world, _, n2, _ *node) {
+		key := w.register(specOf(address(1)))
+		n2.keeper.state = blind{n2} // n2 has not applied it
+		if reply, err := n2.light(key); err != nil || !reply.Known {
+			t.Errorf("beat by key: %+v, %v", reply, err)
+		}
+		n2.keeper.state = outdated{n2}
+		if reply, err := n2.light(key); err != nil || !reply.Known {
+			t.Errorf("beat with an outdated grant: %+v, %v", reply, err)
+		}
+	})
+}
+
+// blind sees no instance; outdated sees the grant before the present one.
+type blind struct{ *node }
+
+func (blind) Instance(registry.InstanceKey) *registry.Instance { return nil }
+
+type outdated struct{ *node }
+
+func (o outdated) Instance(key registry.InstanceKey) *registry.Instance {
+	in := *o.node.Instance(key)
+	in.Grant.Index--
+	return &in
+}
+
+func TestHandleBeats_WaitsForTheSendersIndex(t *testing.T) {
+	inWorld(t, func(w *world, n1, _, _ *node) {
+		key := w.register(specOf(address(1)))
+		batch := registry.BeatBatch{Node: "n2", Applied: w.Applied() + 1, Keys: []registry.InstanceKey{key}}
+		if _, err := n1.keeper.HandleBeats(context.Background(), batch); !errors.Is(err, registry.ErrTimeout) {
+			t.Errorf("handled without having applied it: %v", err)
+		}
+		go w.register(specOf(address(2)))
+		if _, err := n1.keeper.HandleBeats(context.Background(), batch); err != nil {
+			t.Errorf("after applying: %v", err)
+		}
+	})
+}
+
+func TestHandleBeats_OnlyOnTheLeader(t *testing.T) {
+	inWorld(t, func(_ *world, _, n2, _ *node) {
+		if _, err := n2.keeper.HandleBeats(context.Background(), registry.BeatBatch{}); !errors.Is(err, registry.ErrNotLeader) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestHandleBeats_ListsTheSilentOncePerSecond(t *testing.T) {
+	inWorld(t, func(w *world, n1, _, _ *node) {
+		w.register(specOf(address(1)))
+		time.Sleep(6500 * time.Millisecond)
+		batch := registry.BeatBatch{Node: "n9"}
+		lists := 0
+		for range 20 {
+			a, err := n1.keeper.HandleBeats(context.Background(), batch)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if a.HasSilent {
+				if lists++; len(a.Silent) != 1 || a.Silent[0].Age < 6500 || a.Silent[0].Age > 9000 {
+					t.Errorf("list %+v", a.Silent)
+				}
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		if lists != 2 {
+			t.Errorf("%d lists in two seconds, want 2", lists)
+		}
+	})
+}
+
+func TestCollector_NoLeaderGate(t *testing.T) {
+	inWorld(t, func(w *world, _, n2, n3 *node) {
+		key := w.register(specOf(address(1)))
+		n2.beat(key)
+		w.depose()
+		began := time.Now()
+		for time.Since(began) < 1900*time.Millisecond {
+			n2.beat(key)
+			time.Sleep(100 * time.Millisecond)
+		}
+		time.Sleep(1300 * time.Millisecond)
+		if _, err := n2.light(key); !errors.Is(err, registry.ErrNoLeader) {
+			t.Errorf("more than 3 s after the last answer: %v, want ErrNoLeader", err)
+		}
+		asked := time.Now()
+		if _, err := n3.light(address(9).In(testService)); !errors.Is(err, registry.ErrNoLeader) {
+			t.Errorf("unknown key without a leader: %v, want ErrNoLeader", err)
+		}
+		if took := time.Since(asked); took > 1100*time.Millisecond {
+			t.Errorf("unknown key: refused after %s", took)
+		}
+		w.elect("n3")
+		time.Sleep(200 * time.Millisecond)
+		n2.beat(key)
+		if got := n2.keeper.Status().KeptBeats; got != 0 {
+			t.Errorf("%d beats still kept", got)
+		}
+	})
+}
+
+func TestCollector_UnknownOutcomeKeepsTheBeats(t *testing.T) {
+	inWorld(t, func(w *world, n1, n2, _ *node) {
+		key := w.register(specOf(address(1)))
+		var hang bool
+		w.mu.Lock()
+		w.sendErr = func(string) error {
+			if hang {
+				time.Sleep(sendTimeout)
+				return registry.ErrUncertain
+			}
+			return nil
+		}
+		hang = true
+		w.mu.Unlock()
+		time.Sleep(1100 * time.Millisecond) // any batch under way hangs now
+		for range 10 {
+			n2.beat(key) // answered within the gate although the leader hangs
+		}
+		if got := n2.keeper.Status().KeptBeats; got != 1 {
+			t.Errorf("%d kept beats of one lease, want 1", got)
+		}
+		hang = false
+		time.Sleep(2 * time.Second)
+		if got := n2.keeper.Status().KeptBeats; got != 0 {
+			t.Errorf("%d kept beats, want 0", got)
+		}
+	})
+}
+
+func TestCollector_AnswerThatDoesNotFitIsRefused(t *testing.T) {
+	inWorld(t, func(w *world, _, n2, _ *node) {
+		key := w.register(specOf(address(1)))
+		n2.keeper.cluster = shortAnswers{n2}
+		n2.beat(key) // within the gate
+		if got := n2.metric("rollcall_health_batches_failed_total", ""); got < 1 {
+			t.Errorf("%v failed batches", got)
+		}
+	})
+}
+
+type shortAnswers struct{ *node }
+
+func (shortAnswers) SendBeats(context.Context, registry.BeatBatch) (registry.BeatAnswer, error) {
+	return registry.BeatAnswer{}, nil
+}
+
+func TestKeeper_RefusesBeforeAndAfterRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		o := DefaultOptions()
+		n := &node{world: w, id: "n1"}
+		o.Node, o.State, o.Cluster = "n1", n, n
+		k, err := New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		beat := registry.Beat{Key: address(1).In(testService)}
+		if _, err := k.Beat(t.Context(), beat); !errors.Is(err, registry.ErrNotReady) {
+			t.Errorf("before Run: %v", err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		waiting := make(chan error)
+		go func() { _, err := k.Beat(context.Background(), beat); waiting <- err }()
+		go func() { _, err := k.Beat(context.Background(), beat); waiting <- err }()
+		done := make(chan error)
+		go func() { done <- k.Run(ctx) }()
+		synctest.Wait()
+		go func() { _, err := k.Beat(context.Background(), beat); waiting <- err }()
+		synctest.Wait()
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+		for range 3 {
+			if err := <-waiting; !errors.Is(err, registry.ErrNotReady) && !errors.Is(err, registry.ErrShuttingDown) {
+				t.Errorf("beat that waited: %v", err)
+			}
+		}
+		if _, err := k.Beat(t.Context(), beat); !errors.Is(err, registry.ErrShuttingDown) {
+			t.Errorf("after Run: %v", err)
+		}
+		if err := k.Run(t.Context()); err == nil {
+			t.Error("Run twice: no error")
+		}
+	})
+}
+
+func TestRenew(t *testing.T) {
+	inWorld(t, func(w *world, n1, n2, _ *node) {
+		key := w.register(specOf(address(1)))
+		ref := refOf(w.Instance(key))
+		if !n1.keeper.Renew(ref) {
+			t.Error("refused for a healthy lease")
+		}
+		if n2.keeper.Renew(ref) {
+			t.Error("taken on a follower")
+		}
+		old := ref
+		old.Grant.Index--
+		if n1.keeper.Renew(old) || n1.keeper.Renew(registry.LeaseRef{Number: 1 << 30}) {
+			t.Error("taken for a lease that is not in force")
+		}
+		for range 4 {
+			time.Sleep(10 * time.Second)
+			n1.keeper.Renew(ref)
+		}
+		time.Sleep(16 * time.Second)
+		if got := w.health(key); got != "down" || n1.keeper.Renew(ref) {
+			t.Errorf("%s; taken for an unhealthy instance", got)
+		}
+		tried := 0
+		w.mu.Lock()
+		w.before = func(c registry.Command) {
+			if tried++; n1.keeper.Renew(ref) {
+				t.Errorf("taken with %T in flight", c)
+			}
+		}
+		w.mu.Unlock()
+		time.Sleep(31 * time.Second)
+		if got := w.health(key); got != "gone" || tried != 1 {
+			t.Errorf("%s after %d proposals", got, tried)
+		}
+	})
+}
+
+func TestMetrics(t *testing.T) {
+	inWorld(t, func(w *world, n1, _, _ *node) {
+		w.register(specOf(address(1)))
+		n1.beat(address(1).In(testService))
+		_, _ = n1.light(address(2).In(testService))
+		time.Sleep(16 * time.Second)
+		for _, row := range []struct {
+			name, label string
+			want        float64
+		}{
+			{"rollcall_health_beats_total", "known", 1},
+			{"rollcall_health_beats_total", "unknown", 1},
+			{"rollcall_health_beats_total", "refused", 0},
+			{"rollcall_health_leases", "", 1},
+			{"rollcall_health_unhealthy", "", 1},
+			{"rollcall_health_silent", "", 1},
+			{"rollcall_health_flips_total", "unhealthy", 1},
+			{"rollcall_health_takeovers_total", "", 1},
+			{"rollcall_health_pause_compensation_seconds_total", "", 0},
+		} {
+			if got := n1.metric(row.name, row.label); got != row.want {
+				t.Errorf("%s %s: %v, want %v", row.name, row.label, got, row.want)
+			}
+		}
+	})
+}
+
+func TestOptions_Validate(t *testing.T) {
+	_, err := New(Options{ScanInterval: time.Hour})
+	for _, part := range []string{"Node", "State and Cluster", "Logger", "1h0m0s"} {
+		if err == nil || !strings.Contains(err.Error(), part) {
+			t.Errorf("error does not name %s: %v", part, err)
+		}
+	}
+}

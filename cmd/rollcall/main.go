@@ -1,0 +1,66 @@
+// Command rollcall is the service registry: `rollcall serve` runs a node, the other
+// commands speak to one.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// run executes one command line and returns the exit code: 0 for success, 1 for a
+// failure, 2 for a command line that cannot be understood.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintf(stderr, "rollcall: %v\n", err)
+	if usage := (*usageError)(nil); errors.As(err, &usage) {
+		return 2
+	}
+	return 1
+}
+
+// usageError is a mistake in the command line, the environment or the settings file.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "rollcall",
+		Short:         "A service registry for fleets that speak Nacos",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
+	root.AddCommand(newServe(), newHealth(), newVersion())
+	return root
+}
+
+// noArgs refuses words that belong to no flag.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return &usageError{fmt.Errorf("%s takes no argument %q: see rollcall %s --help", cmd.Name(), args[0], cmd.Name())}
+	}
+	return nil
+}

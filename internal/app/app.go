@@ -1,0 +1,190 @@
+// Package app puts a node together: state machine, Raft, leases and HTTP, in the order in
+// which they start and stop. It is what cmd and the cluster tests embed; it decides
+// nothing else.
+//
+// Goroutines of its own: the HTTP server's accept loop and the beat collector, both in
+// one group that Stop ends and waits for.
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"sync/atomic"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/rollcall-io/rollcall/fsm"
+	"github.com/rollcall-io/rollcall/health"
+	"github.com/rollcall-io/rollcall/httpapi"
+	"github.com/rollcall-io/rollcall/raftnode"
+	"github.com/rollcall-io/rollcall/registry"
+)
+
+// Node is one node of the registry. Start and Stop are called once each; the other
+// methods are safe for concurrent use after Start.
+type Node struct {
+	opts Options
+	log  hclog.Logger
+
+	state  *fsm.FSM
+	raft   *raftnode.Node
+	keeper *health.Keeper
+	api    *httpapi.Server
+
+	listener net.Listener
+	server   *http.Server
+	// stopping tells Wait that the HTTP server's end was wanted.
+	stopping atomic.Bool
+	group    *errgroup.Group
+	failed   context.Context // ends when something in group fails
+	base     context.Context // parent of every request's context
+	cancel   context.CancelFunc
+}
+
+// New checks the options and builds a node that does nothing yet. It opens the data
+// directory, so that a second process on it is refused here.
+func New(opts Options) (*Node, error) {
+	if err := opts.Validate(); err != nil {
+		return nil, err
+	}
+	log, err := newLogger(opts)
+	if err != nil {
+		return nil, err
+	}
+	if opts.Fatal == nil {
+		opts.Fatal = os.Exit
+	}
+	n := &Node{opts: opts, log: log}
+	if err := n.assemble(); err != nil {
+		return nil, errors.Join(err, n.discard())
+	}
+	return n, nil
+}
+
+// assemble builds the parts. Raft and the keeper need each other; the keeper is reached
+// through n, and nobody calls it before Start.
+func (n *Node) assemble() error {
+	metrics := newMetrics(n.opts)
+	n.state = fsm.New(fsm.Options{Logger: n.log.Named("fsm"), Metrics: metrics, Fatal: n.fatalState})
+	raftOpts, err := n.raftOptions(metrics)
+	if err != nil {
+		return err
+	}
+	if n.raft, err = raftnode.Open(raftOpts, n.state); err != nil {
+		return err
+	}
+	healthOpts := health.DefaultOptions()
+	healthOpts.Node, healthOpts.State, healthOpts.Cluster = n.raft.ID(), n.state, n.raft
+	healthOpts.Logger, healthOpts.Registerer = n.log, metrics
+	healthOpts.ScanInterval = n.opts.HealthScanInterval
+	if n.keeper, err = health.New(healthOpts); err != nil {
+		return err
+	}
+	apiOpts := httpapi.DefaultOptions()
+	apiOpts.Reader, apiOpts.Writer, apiOpts.Beater, apiOpts.Cluster = n.state, n.raft, n.keeper, cluster{n.raft}
+	apiOpts.Logger, apiOpts.Metrics = n.log.Named("http"), metrics
+	n.api, err = httpapi.New(apiOpts)
+	return err
+}
+
+func (n *Node) raftOptions(metrics prometheus.Registerer) (raftnode.Options, error) {
+	o := raftnode.DefaultOptions()
+	o.NodeID, o.DataDir = n.opts.NodeID, n.opts.DataDir
+	o.PeerAddr, o.Advertise, o.HTTPAddr = n.opts.PeerAddr, n.opts.Advertise, n.opts.HTTPAddr
+	o.BootstrapExpect, o.Join = n.opts.BootstrapExpect, n.opts.Join
+	o.ElectionTimeout, o.CommitTimeout = n.opts.ElectionTimeout, n.opts.commitTimeout(o.CommitTimeout)
+	o.SnapshotInterval, o.SnapshotEntries = n.opts.SnapshotInterval, n.opts.SnapshotEntries
+	o.TrailingLogs = n.opts.TrailingLogs
+	o.OnBeats = func(ctx context.Context, b registry.BeatBatch) (registry.BeatAnswer, error) {
+		return n.keeper.HandleBeats(ctx, b)
+	}
+	o.LeaderJobs = []raftnode.LeaderJob{
+		func(ctx context.Context, term uint64) { n.keeper.Lead(ctx, term) },
+		n.cleanEmptyServices,
+	}
+	o.Unchanged = n.unchanged
+	o.Fatal = n.fatal
+	o.Log, o.Metrics = n.log, metrics
+	o.Listen, o.Dial = n.opts.ListenPeer, n.opts.DialPeer
+	var err error
+	if o.Secret, err = readSecret(n.opts.ClusterSecretFile); err != nil {
+		return o, err
+	}
+	o.TLS, err = readTLS(n.opts)
+	return o, err
+}
+
+// unchanged answers a registration that would change nothing from the applied state,
+// refreshing its lease. raftnode asks it on a verified leader with nothing in flight for
+// the key.
+func (n *Node) unchanged(r registry.Register) (registry.Result, bool) {
+	index := n.state.Applied()
+	ref, same := n.state.Unchanged(r)
+	if !same || ref.Number != 0 && !n.keeper.Renew(ref) {
+		return registry.Result{}, false
+	}
+	return registry.Result{Index: index}, true
+}
+
+// Start opens the HTTP port, starts Raft and returns once both run, which may be long
+// before the node is ready. After an error call Stop all the same.
+func (n *Node) Start(ctx context.Context) error {
+	listener, err := net.Listen("tcp", n.opts.HTTPAddr)
+	if err != nil {
+		return fmt.Errorf("listen for clients: %w (is another process using the port? choose one with --http-addr)", err)
+	}
+	n.listener = listener
+	n.base, n.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	n.group, n.failed = errgroup.WithContext(n.base)
+	n.server = n.api.HTTPServer(n.base)
+	n.log.Info("starting", n.opts.effective()...)
+	if err := n.raft.Start(ctx); err != nil {
+		return err
+	}
+	n.group.Go(n.serveHTTP)
+	n.group.Go(func() error { return n.keeper.Run(n.base) })
+	return nil
+}
+
+func (n *Node) serveHTTP() error {
+	err := n.server.Serve(n.listener)
+	if n.stopping.Load() && errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return fmt.Errorf("serve clients on %s: %w", n.listener.Addr(), err)
+}
+
+// Wait blocks until ctx ends, which is no error, or until the node cannot go on.
+func (n *Node) Wait(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-n.failed.Done():
+		return context.Cause(n.failed)
+	}
+}
+
+// HTTPAddr is the address on which clients are served, with the real port.
+func (n *Node) HTTPAddr() string { return n.listener.Addr().String() }
+
+// Raft, State and Keeper give tests the parts.
+func (n *Node) Raft() *raftnode.Node { return n.raft }
+
+// State is the node's replicated state.
+func (n *Node) State() *fsm.FSM { return n.state }
+
+// Keeper is the node's beat keeper.
+func (n *Node) Keeper() *health.Keeper { return n.keeper }
+
+func (n *Node) fatal(code int, err error) {
+	n.log.Error("cannot go on", "err", err, "exit", code)
+	n.opts.Fatal(code)
+}
+
+func (n *Node) fatalState(err error) { n.fatal(raftnode.ExitState, err) }

@@ -1,0 +1,129 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+)
+
+// Options are the settings of one node. DefaultOptions holds the defaults of the
+// command line; cmd maps flags, environment and file onto it.
+type Options struct {
+	// NodeID names the node in the cluster; empty means the one kept in DataDir, or a
+	// new random one.
+	NodeID  string
+	DataDir string
+	// HTTPAddr and PeerAddr are what the node listens on, host:port.
+	HTTPAddr string
+	PeerAddr string
+	// Advertise is the host:port under which other nodes reach PeerAddr. A name is looked
+	// up at each dial. Empty means PeerAddr, which then needs a host.
+	Advertise string
+
+	// BootstrapExpect is the number of nodes that make a new cluster together; Join lists
+	// their peer addresses.
+	BootstrapExpect int
+	Join            []string
+	// ClusterSecretFile holds the secret that every node of a cluster must know. The TLS
+	// files, all or none, replace it by certificates.
+	ClusterSecretFile string
+	TLSCertFile       string
+	TLSKeyFile        string
+	TLSCAFile         string
+
+	ElectionTimeout    time.Duration
+	SnapshotInterval   time.Duration
+	SnapshotEntries    uint64
+	TrailingLogs       uint64
+	HealthScanInterval time.Duration
+	// EmptyServiceTTL is how long a service made by a registration stays without
+	// instances; 0 keeps it for good.
+	EmptyServiceTTL time.Duration
+
+	LogLevel  string
+	LogFormat string
+
+	// The rest is for embedding and tests. Logger replaces the one made of LogLevel and
+	// LogFormat; Fatal ends the process with a code, nil means os.Exit. ListenPeer and
+	// DialPeer replace the operating system's network on the peer port. CommitTimeout
+	// other than 0 replaces Raft's.
+	Logger        hclog.Logger
+	Fatal         func(code int)
+	ListenPeer    func(address string) (net.Listener, error)
+	DialPeer      func(ctx context.Context, address string) (net.Conn, error)
+	CommitTimeout time.Duration
+
+	// Version is shown in the log line at start and in the metrics.
+	Version string
+}
+
+// DefaultOptions is one node, alone, with its data in ./rollcall-data.
+func DefaultOptions() Options {
+	return Options{
+		DataDir: "./rollcall-data", HTTPAddr: ":8848", PeerAddr: ":7848", BootstrapExpect: 1,
+		ElectionTimeout: 700 * time.Millisecond, SnapshotInterval: 30 * time.Second,
+		SnapshotEntries: 30_000, TrailingLogs: 60_000,
+		HealthScanInterval: 500 * time.Millisecond, EmptyServiceTTL: time.Minute,
+		LogLevel: "info", LogFormat: "text",
+	}
+}
+
+// clustered tells whether the node is meant to have peers.
+func (o Options) clustered() bool { return o.BootstrapExpect > 1 || len(o.Join) > 0 }
+
+// secured tells whether peers can prove that they belong together.
+func (o Options) secured() bool { return o.ClusterSecretFile != "" || o.TLSCertFile != "" }
+
+func (o Options) commitTimeout(otherwise time.Duration) time.Duration {
+	if o.CommitTimeout > 0 {
+		return o.CommitTimeout
+	}
+	return otherwise
+}
+
+// Validate reports every setting that cannot work, joined.
+func (o Options) Validate() error {
+	var bad []error
+	add := func(format string, args ...any) { bad = append(bad, fmt.Errorf(format, args...)) }
+	if o.DataDir == "" {
+		add("--data-dir: must not be empty")
+	}
+	for flag, addr := range map[string]string{"http-addr": o.HTTPAddr, "peer-addr": o.PeerAddr} {
+		if _, _, err := net.SplitHostPort(addr); err != nil {
+			add("--%s %q: must be host:port or :port", flag, addr)
+		}
+	}
+	if o.BootstrapExpect < 0 {
+		add("--bootstrap-expect %d: must not be negative", o.BootstrapExpect)
+	}
+	if o.BootstrapExpect > 1 && len(o.Join) == 0 {
+		add("--bootstrap-expect %d: needs --join with the peer addresses of the nodes", o.BootstrapExpect)
+	}
+	if o.clustered() && !o.secured() {
+		add("a cluster of more than one node needs --cluster-secret-file (the same file on every node) or the --tls-*-file flags")
+	}
+	if tls := []string{o.TLSCertFile, o.TLSKeyFile, o.TLSCAFile}; strings.Join(tls, "") != "" {
+		for i, name := range []string{"cert", "key", "ca"} {
+			if tls[i] == "" {
+				add("--tls-%s-file: all three TLS files are needed together", name)
+			}
+		}
+	}
+	for flag, d := range map[string]time.Duration{"election-timeout": o.ElectionTimeout, "snapshot-interval": o.SnapshotInterval, "health-scan-interval": o.HealthScanInterval} {
+		if d <= 0 {
+			add("--%s %s: must be above 0", flag, d)
+		}
+	}
+	if o.EmptyServiceTTL < 0 {
+		add("--empty-service-ttl %s: must not be negative", o.EmptyServiceTTL)
+	}
+	if o.LogFormat != "text" && o.LogFormat != "json" {
+		add("--log-format %q: must be text or json", o.LogFormat)
+	}
+	return errors.Join(bad...)
+}

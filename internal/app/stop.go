@@ -1,0 +1,46 @@
+package app
+
+import (
+	"context"
+	"errors"
+)
+
+// Stop ends the node in the order that costs clients least and waits for all of it,
+// at most as long as ctx:
+//
+//  1. no longer ready, leader work ended, leadership handed over;
+//  2. HTTP drained while this node still forwards writes to the new leader;
+//  3. the collector of beats;
+//  4. peer connections, Raft, stores;
+//  5. the state machine's notifier.
+//
+// Stopping Raft before HTTP would fail the requests that are under way. The error joins
+// what went wrong; everything is stopped all the same.
+func (n *Node) Stop(ctx context.Context) error {
+	n.stopping.Store(true)
+	var errs []error
+	if n.group != nil { // it was started
+		errs = append(errs, n.raft.PrepareStop(ctx))
+		errs = append(errs, n.server.Shutdown(ctx), n.server.Close(), n.listener.Close())
+		n.cancel()
+		if err := n.group.Wait(); !errors.Is(err, context.Canceled) {
+			errs = append(errs, err)
+		}
+	}
+	errs = append(errs, n.raft.Stop(ctx))
+	n.state.Close()
+	n.log.Info("stopped")
+	return joinStop(errs)
+}
+
+// discard ends what a failed New had built.
+func (n *Node) discard() error {
+	var err error
+	if n.raft != nil {
+		err = n.raft.Stop(context.Background())
+	}
+	if n.state != nil {
+		n.state.Close()
+	}
+	return err
+}

@@ -3,6 +3,7 @@ package fsm
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"fmt"
 	"math/bits"
 
 	"github.com/rollcall-io/rollcall/registry"
@@ -29,6 +30,8 @@ func (s *sum) sub(o sum) {
 	s.lo, borrow = bits.Sub64(s.lo, o.lo, 0)
 	s.hi, _ = bits.Sub64(s.hi, o.hi, borrow)
 }
+
+func hex(d registry.Digest) string { return fmt.Sprintf("%x", d[:]) }
 
 func (s sum) digest() (d registry.Digest) {
 	binary.BigEndian.PutUint64(d[:8], s.hi)
@@ -96,7 +99,7 @@ func (t *tx) digestCheck(c registry.DigestCheck) registry.Result {
 		}
 		t.f.metrics.digestDiffers.Inc()
 		t.f.log.Error("state differs from the leader's: remove this node's data and let it join again",
-			"index", c.At, "own", own.digest(), "leader", c.Digest)
+			"index", c.At, "own", hex(own.digest()), "leader", hex(c.Digest))
 	}
 	return t.done(false)
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"os"
 	"path/filepath"
+	"runtime/pprof"
 	"sync"
 	"testing"
 	"time"
@@ -118,6 +120,7 @@ func (c *testCluster) stop(i int) {
 	defer cancel()
 	if err := n.Stop(ctx); err != nil {
 		c.t.Errorf("stop %s: %v", n.opts.NodeID, err)
+		pprof.Lookup("goroutine").WriteTo(os.Stderr, 2)
 	}
 }
 

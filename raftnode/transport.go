@@ -49,7 +49,7 @@ func (s *streams) Dial(address raft.ServerAddress, timeout time.Duration) (net.C
 // errHung holds back Raft's calls while a store call hangs.
 var errHung = errors.New("held back: the log store hangs")
 
-// transport is Raft's network transport with two changes.
+// transport is Raft's network transport with three changes; for the third see pipeline.
 //
 // Heartbeats go through Raft's main loop. With the handler that Raft sets for them the
 // transport's own goroutine would change the term while the main loop of a leader is
@@ -92,7 +92,7 @@ func (t *transport) AppendEntriesPipeline(id raft.ServerID, target raft.ServerAd
 	if err != nil {
 		return nil, err
 	}
-	return &pipeline{AppendPipeline: p, transport: t}, nil
+	return newPipeline(p, t), nil
 }
 
 // RequestVote asks for a vote.
@@ -119,16 +119,3 @@ func (t *transport) InstallSnapshot(id raft.ServerID, target raft.ServerAddress,
 	return t.NetworkTransport.InstallSnapshot(id, target, args, resp, data)
 }
 
-type pipeline struct {
-	raft.AppendPipeline
-
-	transport *transport
-}
-
-// AppendEntries sends entries down the pipeline.
-func (p *pipeline) AppendEntries(args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) (raft.AppendFuture, error) {
-	if err := p.transport.held(); err != nil {
-		return nil, err
-	}
-	return p.AppendPipeline.AppendEntries(args, resp)
-}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/rollcall-io/rollcall/registry"
 )
@@ -119,7 +120,7 @@ func (r *request) check(key registry.ServiceKey, spec registry.Spec) error {
 func (s *Server) warnTimeouts(key registry.ServiceKey, spec registry.Spec, bad []string) {
 	for _, name := range bad {
 		instance := spec.Address.In(key).String()
-		if s.once.first(instance + " " + name) {
+		if s.once.first(instance+" "+name, time.Now()) {
 			value, _ := spec.Metadata.Get(name)
 			s.log.Warn("timeout is no number of milliseconds, using the default", "instance", instance, "key", name, "value", shorten(value))
 		}

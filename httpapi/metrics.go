@@ -35,7 +35,7 @@ func newMetrics(reg *prometheus.Registry) (*metrics, error) {
 			Name: "rollcall_http_requests_total", Help: "Requests by route and status code."},
 			[]string{"method", "route", "code"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "rollcall_http_request_seconds", Help: "Time from a request's header to its answer, by route.",
+			Name: "rollcall_http_request_seconds", Help: "Time that requests took to answer once their header was read, by route.",
 			Buckets: latencyBuckets}, []string{"method", "route"}),
 		panics: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "rollcall_http_panics_total", Help: "Requests whose handler panicked."}),

@@ -2,6 +2,8 @@ package httpapi
 
 import (
 	"context"
+	"net"
+	"net/http"
 	"runtime/debug"
 	"time"
 
@@ -53,3 +55,11 @@ func (r *request) commit(c registry.Command) error {
 
 // stack is the calling goroutine's stack, for the log of a panic.
 func stack() string { return string(debug.Stack()) }
+
+// localPort is the port at which the request came in, 0 when there was no socket.
+func (r *request) localPort() int {
+	if a, ok := r.gin.Request.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); ok {
+		return a.Port
+	}
+	return 0
+}

@@ -40,7 +40,7 @@ func (s *Server) newEngine() *gin.Engine {
 	if err := e.SetTrustedProxies(nil); err != nil { // never fails for nil
 		s.log.Error("trusted proxies", "err", err)
 	}
-	for _, group := range [][]route{instanceRoutes, legacyRoutes, serviceRoutes, operatorRoutes, probeRoutes} {
+	for _, group := range [][]route{instanceRoutes, legacyRoutes, serviceRoutes, clusterRoutes, catalogRoutes, operatorRoutes, probeRoutes} {
 		for _, rt := range group {
 			h := s.adapt(rt)
 			e.Handle(rt.method, rt.path, h)

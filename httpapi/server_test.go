@@ -264,11 +264,22 @@ func TestNew_Options(t *testing.T) {
 func TestOnceLog(t *testing.T) {
 	t.Parallel()
 	var o onceLog
-	if !o.first("a") || o.first("a") || !o.first("b") {
+	now := time.Unix(1_000, 0)
+	if !o.first("a", now) || o.first("a", now) || !o.first("b", now) {
 		t.Error("first is not true exactly once")
 	}
-	for i := range maxRemembered {
-		o.first(fmt.Sprint(i))
+	logged := 0
+	for i := range 100 {
+		if o.first(fmt.Sprint(i), now) {
+			logged++
+		}
+	}
+	if logged != maxPerSecond-2 {
+		t.Errorf("%d messages in one second, want %d", logged+2, maxPerSecond)
+	}
+	for i := range maxRemembered + 10 {
+		now = now.Add(time.Second)
+		o.first(fmt.Sprint("x", i), now)
 	}
 	if len(o.seen) > maxRemembered {
 		t.Errorf("%d messages remembered", len(o.seen))

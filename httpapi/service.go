@@ -13,6 +13,7 @@ var serviceRoutes = []route{
 	{http.MethodDelete, nsPrefix + "/service", write, (*Server).deleteService},
 	{http.MethodGet, nsPrefix + "/service", reads, (*Server).service},
 	{http.MethodGet, nsPrefix + "/service/list", reads, (*Server).serviceList},
+	{http.MethodGet, nsPrefix + "/service/names", reads, (*Server).serviceNames},
 	{http.MethodPut, nsPrefix + "/service/checksum", reads, (*Server).serviceChecksum},
 }
 

@@ -27,6 +27,7 @@ const (
 func (k *Keeper) Beat(ctx context.Context, b registry.Beat) (registry.BeatReply, error) {
 	in := k.state.Instance(b.Key)
 	if in != nil && !in.Ephemeral {
+		k.metrics.beatKnown.Inc()
 		return k.reply(in), nil // persistent instances need no beats; they may send them
 	}
 	verdict, err := k.ask(ctx, b.Key, in)

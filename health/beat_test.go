@@ -5,7 +5,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/rollcall-io/rollcall/registry"
@@ -99,28 +98,21 @@ func TestBeat_Interval(t *testing.T) {
 func TestBeat_RightAfterRegistrationOnALaggingNode(t *testing.T) {
 	inWorld(t, func(w *world, _, n2, _ *node) {
 		key := w.register(specOf(address(1)))
-		n2.keeper.state = blind{n2} // n2 has not applied it
+		w.with(func() { n2.sees = func(*registry.Instance) *registry.Instance { return nil } })
 		if reply, err := n2.light(key); err != nil || !reply.Known {
 			t.Errorf("beat by key: %+v, %v", reply, err)
 		}
-		n2.keeper.state = outdated{n2}
+		w.with(func() {
+			n2.sees = func(in *registry.Instance) *registry.Instance {
+				old := *in
+				old.Grant.Index--
+				return &old
+			}
+		})
 		if reply, err := n2.light(key); err != nil || !reply.Known {
 			t.Errorf("beat with an outdated grant: %+v, %v", reply, err)
 		}
 	})
-}
-
-// blind sees no instance; outdated sees the grant before the present one.
-type blind struct{ *node }
-
-func (blind) Instance(registry.InstanceKey) *registry.Instance { return nil }
-
-type outdated struct{ *node }
-
-func (o outdated) Instance(key registry.InstanceKey) *registry.Instance {
-	in := *o.node.Instance(key)
-	in.Grant.Index--
-	return &in
 }
 
 func TestHandleBeats_WaitsForTheSendersIndex(t *testing.T) {
@@ -169,123 +161,6 @@ func TestHandleBeats_ListsTheSilentOncePerSecond(t *testing.T) {
 	})
 }
 
-func TestCollector_NoLeaderGate(t *testing.T) {
-	inWorld(t, func(w *world, _, n2, n3 *node) {
-		key := w.register(specOf(address(1)))
-		n2.beat(key)
-		w.depose()
-		began := time.Now()
-		for time.Since(began) < 1900*time.Millisecond {
-			n2.beat(key)
-			time.Sleep(100 * time.Millisecond)
-		}
-		time.Sleep(1300 * time.Millisecond)
-		if _, err := n2.light(key); !errors.Is(err, registry.ErrNoLeader) {
-			t.Errorf("more than 3 s after the last answer: %v, want ErrNoLeader", err)
-		}
-		asked := time.Now()
-		if _, err := n3.light(address(9).In(testService)); !errors.Is(err, registry.ErrNoLeader) {
-			t.Errorf("unknown key without a leader: %v, want ErrNoLeader", err)
-		}
-		if took := time.Since(asked); took > 1100*time.Millisecond {
-			t.Errorf("unknown key: refused after %s", took)
-		}
-		w.elect("n3")
-		time.Sleep(200 * time.Millisecond)
-		n2.beat(key)
-		if got := n2.keeper.Status().KeptBeats; got != 0 {
-			t.Errorf("%d beats still kept", got)
-		}
-	})
-}
-
-func TestCollector_UnknownOutcomeKeepsTheBeats(t *testing.T) {
-	inWorld(t, func(w *world, n1, n2, _ *node) {
-		key := w.register(specOf(address(1)))
-		var hang bool
-		w.mu.Lock()
-		w.sendErr = func(string) error {
-			if hang {
-				time.Sleep(sendTimeout)
-				return registry.ErrUncertain
-			}
-			return nil
-		}
-		hang = true
-		w.mu.Unlock()
-		time.Sleep(1100 * time.Millisecond) // any batch under way hangs now
-		for range 10 {
-			n2.beat(key) // answered within the gate although the leader hangs
-		}
-		if got := n2.keeper.Status().KeptBeats; got != 1 {
-			t.Errorf("%d kept beats of one lease, want 1", got)
-		}
-		hang = false
-		time.Sleep(2 * time.Second)
-		if got := n2.keeper.Status().KeptBeats; got != 0 {
-			t.Errorf("%d kept beats, want 0", got)
-		}
-	})
-}
-
-func TestCollector_AnswerThatDoesNotFitIsRefused(t *testing.T) {
-	inWorld(t, func(w *world, _, n2, _ *node) {
-		key := w.register(specOf(address(1)))
-		n2.keeper.cluster = shortAnswers{n2}
-		n2.beat(key) // within the gate
-		if got := n2.metric("rollcall_health_batches_failed_total", ""); got < 1 {
-			t.Errorf("%v failed batches", got)
-		}
-	})
-}
-
-type shortAnswers struct{ *node }
-
-func (shortAnswers) SendBeats(context.Context, registry.BeatBatch) (registry.BeatAnswer, error) {
-	return registry.BeatAnswer{}, nil
-}
-
-func TestKeeper_RefusesBeforeAndAfterRun(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		o := DefaultOptions()
-		n := &node{world: w, id: "n1"}
-		o.Node, o.State, o.Cluster = "n1", n, n
-		k, err := New(o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		beat := registry.Beat{Key: address(1).In(testService)}
-		if _, err := k.Beat(t.Context(), beat); !errors.Is(err, registry.ErrNotReady) {
-			t.Errorf("before Run: %v", err)
-		}
-		ctx, cancel := context.WithCancel(context.Background())
-		waiting := make(chan error)
-		go func() { _, err := k.Beat(context.Background(), beat); waiting <- err }()
-		go func() { _, err := k.Beat(context.Background(), beat); waiting <- err }()
-		done := make(chan error)
-		go func() { done <- k.Run(ctx) }()
-		synctest.Wait()
-		go func() { _, err := k.Beat(context.Background(), beat); waiting <- err }()
-		synctest.Wait()
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("Run: %v", err)
-		}
-		for range 3 {
-			if err := <-waiting; !errors.Is(err, registry.ErrNotReady) && !errors.Is(err, registry.ErrShuttingDown) {
-				t.Errorf("beat that waited: %v", err)
-			}
-		}
-		if _, err := k.Beat(t.Context(), beat); !errors.Is(err, registry.ErrShuttingDown) {
-			t.Errorf("after Run: %v", err)
-		}
-		if err := k.Run(t.Context()); err == nil {
-			t.Error("Run twice: no error")
-		}
-	})
-}
-
 func TestRenew(t *testing.T) {
 	inWorld(t, func(w *world, n1, n2, _ *node) {
 		key := w.register(specOf(address(1)))
@@ -310,13 +185,13 @@ func TestRenew(t *testing.T) {
 			t.Errorf("%s; taken for an unhealthy instance", got)
 		}
 		tried := 0
-		w.mu.Lock()
-		w.before = func(c registry.Command) {
-			if tried++; n1.keeper.Renew(ref) {
-				t.Errorf("taken with %T in flight", c)
+		w.with(func() {
+			w.before = func(c registry.Command) {
+				if tried++; n1.keeper.Renew(ref) {
+					t.Errorf("taken with %T in flight", c)
+				}
 			}
-		}
-		w.mu.Unlock()
+		})
 		time.Sleep(31 * time.Second)
 		if got := w.health(key); got != "gone" || tried != 1 {
 			t.Errorf("%s after %d proposals", got, tried)

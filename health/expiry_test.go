@@ -101,9 +101,7 @@ func TestExpiry_OwnTimeouts(t *testing.T) {
 
 func TestBeats_NeverEnterTheLog(t *testing.T) {
 	inWorld(t, func(w *world, n1, n2, n3 *node) {
-		for i := range 30 {
-			w.register(specOf(address(i)))
-		}
+		w.registerMany(30)
 		for range 120 { // ten minutes
 			for i := range 30 {
 				[]*node{n1, n2, n3}[i%3].beat(address(i).In(testService))
@@ -135,9 +133,7 @@ func TestExpiry_WallClockJumpsChangeNothing(t *testing.T) {
 
 func TestExpiry_ThousandAtOnceTakeFewEntries(t *testing.T) {
 	inWorld(t, func(w *world, n1, _, _ *node) {
-		for i := range 10_000 {
-			w.register(specOf(address(i)))
-		}
+		w.registerMany(10_000)
 		for range 7 {
 			time.Sleep(5 * time.Second)
 			for i := 1000; i < 10_000; i++ {
@@ -156,16 +152,12 @@ func TestExpiry_ThousandAtOnceTakeFewEntries(t *testing.T) {
 func TestExpiry_WaitsForProofOfLeadership(t *testing.T) {
 	inWorld(t, func(w *world, _, _, _ *node) {
 		key := w.register(specOf(address(1)))
-		w.mu.Lock()
-		w.verifyErr = registry.ErrNotLeader
-		w.mu.Unlock()
+		w.with(func() { w.verifyErr = registry.ErrNotLeader })
 		time.Sleep(time.Minute)
 		if got := w.health(key); got != "up" {
 			t.Errorf("%s without proof of leadership", got)
 		}
-		w.mu.Lock()
-		w.verifyErr = nil
-		w.mu.Unlock()
+		w.with(func() { w.verifyErr = nil })
 		time.Sleep(time.Second)
 		if got := w.health(key); got != "gone" {
 			t.Errorf("%s with proof, a minute after the last beat", got)
@@ -176,7 +168,7 @@ func TestExpiry_WaitsForProofOfLeadership(t *testing.T) {
 func TestExpiry_BeatDuringTheProofCancels(t *testing.T) {
 	inWorld(t, func(w *world, n1, _, _ *node) {
 		key := w.register(specOf(address(1)))
-		n1.keeper.cluster = slowVerify{n1, func() { n1.beat(key) }}
+		w.with(func() { w.verifying = func() { n1.beat(key) } })
 		time.Sleep(time.Minute)
 		if n := len(w.commands()); n != 0 {
 			t.Errorf("%d commands, want none: each found the lease renewed", n)
@@ -184,28 +176,17 @@ func TestExpiry_BeatDuringTheProofCancels(t *testing.T) {
 	})
 }
 
-// slowVerify does something while leadership is being proven.
-type slowVerify struct {
-	*node
-	during func()
-}
-
-func (s slowVerify) VerifyLeader(ctx context.Context) error {
-	s.during()
-	return s.node.VerifyLeader(ctx)
-}
-
 func TestExpiry_ReregistrationBeforeApplySurvives(t *testing.T) {
 	inWorld(t, func(w *world, n1, _, _ *node) {
 		spec := specOf(address(1))
 		key := w.register(spec)
-		w.mu.Lock()
-		w.before = func(c registry.Command) {
-			if isEvict(c) {
-				w.register(spec)
+		w.with(func() {
+			w.before = func(c registry.Command) {
+				if isEvict(c) {
+					w.register(spec)
+				}
 			}
-		}
-		w.mu.Unlock()
+		})
 		time.Sleep(32 * time.Second)
 		if got := w.health(key); got != "up" {
 			t.Fatalf("%s, want up: it was registered again", got)
@@ -218,13 +199,13 @@ func TestExpiry_ReregistrationBeforeApplySurvives(t *testing.T) {
 func TestFlip_BeatInFlightRecovers(t *testing.T) {
 	inWorld(t, func(w *world, n1, n2, _ *node) {
 		key := w.register(specOf(address(1)))
-		w.mu.Lock()
-		w.before = func(c registry.Command) {
-			if isFlip(false)(c) {
-				n2.beat(key)
+		w.with(func() {
+			w.before = func(c registry.Command) {
+				if isFlip(false)(c) {
+					n2.beat(key)
+				}
 			}
-		}
-		w.mu.Unlock()
+		})
 		time.Sleep(15700 * time.Millisecond)
 		if w.count(isFlip(false)) != 1 {
 			t.Fatal("no flip")
@@ -242,17 +223,17 @@ func TestEvict_BeatInFlightWaitsForTheOutcome(t *testing.T) {
 		var reply registry.BeatReply
 		var err error
 		done := make(chan struct{})
-		w.mu.Lock()
-		w.before = func(c registry.Command) {
-			if isEvict(c) {
-				go func() {
-					defer close(done)
-					reply, err = n2.keeper.Beat(context.Background(), registry.Beat{Key: key})
-				}()
-				time.Sleep(100 * time.Millisecond)
+		w.with(func() {
+			w.before = func(c registry.Command) {
+				if isEvict(c) {
+					go func() {
+						defer close(done)
+						reply, err = n2.keeper.Beat(context.Background(), registry.Beat{Key: key})
+					}()
+					time.Sleep(100 * time.Millisecond)
+				}
 			}
-		}
-		w.mu.Unlock()
+		})
 		time.Sleep(31 * time.Second)
 		<-done
 		if err != nil || reply.Known {
@@ -266,17 +247,17 @@ func TestEvict_UnknownOutcomeStaysInFlight(t *testing.T) {
 		inWorld(t, func(w *world, n1, _, _ *node) {
 			key := w.register(specOf(address(1)))
 			barrier := errors.New("barrier not through")
-			w.mu.Lock()
-			w.proposeErr = func(c registry.Command) (error, bool) {
-				switch c.(type) {
-				case registry.EvictBatch:
-					return registry.ErrUncertain, applied
-				case registry.NoOp:
-					return barrier, false
+			w.with(func() {
+				w.proposeErr = func(c registry.Command) (error, bool) {
+					switch c.(type) {
+					case registry.EvictBatch:
+						return registry.ErrUncertain, applied
+					case registry.NoOp:
+						return barrier, false
+					}
+					return nil, false
 				}
-				return nil, false
-			}
-			w.mu.Unlock()
+			})
 			time.Sleep(33 * time.Second)
 			began := time.Now()
 			_, err := n1.keeper.Beat(context.Background(), registry.Beat{Key: key})
@@ -286,9 +267,7 @@ func TestEvict_UnknownOutcomeStaysInFlight(t *testing.T) {
 			if n := w.count(isEvict); n > 1 {
 				t.Errorf("proposed %d times with the outcome open", n)
 			}
-			w.mu.Lock()
-			w.proposeErr = nil
-			w.mu.Unlock()
+			w.with(func() { w.proposeErr = nil })
 			time.Sleep(time.Second)
 			if !applied {
 				n1.beat(key)
@@ -301,9 +280,7 @@ func TestEvict_UnknownOutcomeStaysInFlight(t *testing.T) {
 
 func TestRecovery_MergedAndOnce(t *testing.T) {
 	inWorld(t, func(w *world, n1, n2, n3 *node) {
-		for i := range 40 {
-			w.register(specOf(address(i)))
-		}
+		w.registerMany(40)
 		time.Sleep(20 * time.Second)
 		for _, n := range []*node{n1, n2, n3} {
 			for i := range 40 {

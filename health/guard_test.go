@@ -1,6 +1,7 @@
 package health
 
 import (
+	"sync"
 	"testing"
 	"time"
 
@@ -54,18 +55,13 @@ func TestPause_BetweenScanAndProposalMakesNobodyOlder(t *testing.T) {
 		dead := w.register(specOf(address(1)))
 		time.Sleep(10 * time.Second)
 		alive := w.register(specOf(address(2)))
-		paused := false
-		n1.keeper.cluster = slowVerify{n1, func() {
-			if !paused {
-				paused = true
-				n1.pause(time.Minute)
-			}
-		}}
+		var pause sync.Once
+		w.with(func() { w.verifying = func() { pause.Do(func() { n1.pause(time.Minute) }) } })
 		time.Sleep(6 * time.Second)
 		if got := w.health(dead); got != "down" {
 			t.Errorf("the dead one is %s", got)
 		}
-		if got := w.health(alive); !paused || got != "up" {
+		if got := w.health(alive); got != "up" || n1.now.Load() == 0 {
 			t.Errorf("the one beating 6 s ago is %s", got)
 		}
 	})
@@ -74,9 +70,7 @@ func TestPause_BetweenScanAndProposalMakesNobodyOlder(t *testing.T) {
 func TestStorm_EvictionsWaitOnceFlipsDoNot(t *testing.T) {
 	inWorld(t, func(w *world, n1, _, _ *node) {
 		const all, dead = 600, 120
-		for i := range all {
-			w.register(specOf(address(i)))
-		}
+		w.registerMany(all)
 		living := func(seconds int) {
 			for range seconds / 5 {
 				time.Sleep(5 * time.Second)
@@ -112,9 +106,7 @@ func TestStorm_EvictionsWaitOnceFlipsDoNot(t *testing.T) {
 
 func TestStorm_HoldEndsWithABeat(t *testing.T) {
 	inWorld(t, func(w *world, n1, _, _ *node) {
-		for i := range 120 {
-			w.register(specOf(address(i)))
-		}
+		w.registerMany(120)
 		key := address(0).In(testService)
 		time.Sleep(40 * time.Second)
 		n1.beat(key)
@@ -132,9 +124,7 @@ func TestStorm_HoldEndsWithABeat(t *testing.T) {
 func TestStorm_FewOrSmallShareIsNone(t *testing.T) {
 	for _, row := range []struct{ all, dead int }{{99, 99}, {800, 110}} {
 		inWorld(t, func(w *world, n1, _, _ *node) {
-			for i := range row.all {
-				w.register(specOf(address(i)))
-			}
+			w.registerMany(row.all)
 			for range 7 {
 				time.Sleep(5 * time.Second)
 				for i := row.dead; i < row.all; i++ {
@@ -151,14 +141,10 @@ func TestStorm_FewOrSmallShareIsNone(t *testing.T) {
 func TestLease_LogRefusalIsTriedAgain(t *testing.T) {
 	inWorld(t, func(w *world, n1, _, _ *node) {
 		key := w.register(specOf(address(1)))
-		w.mu.Lock()
-		w.proposeErr = func(registry.Command) (error, bool) { return registry.ErrOverloaded, false }
-		w.mu.Unlock()
+		w.with(func() { w.proposeErr = func(registry.Command) (error, bool) { return registry.ErrOverloaded, false } })
 		time.Sleep(20 * time.Second)
 		n1.beat(key) // nothing is in flight: no waiting
-		w.mu.Lock()
-		w.proposeErr = nil
-		w.mu.Unlock()
+		w.with(func() { w.proposeErr = nil })
 		time.Sleep(16 * time.Second)
 		if got := w.health(key); got != "down" {
 			t.Errorf("%s", got)

@@ -24,8 +24,10 @@ type lead struct {
 	recoveries *recoveries
 
 	mu sync.Mutex
-	// quiet are the silent leases of the last scan; the slice is never changed.
-	quiet []uint32
+	// quiet are the late leases of the last scan, made at quietAt in lease time; the slice
+	// is never changed.
+	quiet   []uint32
+	quietAt time.Duration
 	// told is when each node last got the list.
 	told map[string]time.Duration
 }
@@ -50,6 +52,7 @@ func (k *Keeper) Lead(ctx context.Context, term uint64) {
 	stop := k.state.ObserveLeases(l.table)
 	defer stop()
 	l.table.complete()
+	l.firstLook()
 	l.prober = probe.New(k.opts.Probe, k.state, l.proposeProbes, k.log.Named("probe"), k.metrics.probes)
 
 	k.lead.Store(l)
@@ -70,36 +73,54 @@ func (k *Keeper) Lead(ctx context.Context, term uint64) {
 // end hands what this term knew to the follower that the node is now.
 func (l *lead) end() {
 	l.lead.Store(nil)
-	l.mu.Lock()
-	quiet := l.quiet
-	l.mu.Unlock()
 	now := l.opts.Now()
-	l.notes.set(l.table.silence(quiet), now)
+	l.notes.set(l.silent(), now)
 	l.collector.met(now)
 	l.collector.kick()
 	l.log.Info("leases handed over", "term", l.term, "leases", l.table.leases.Load())
 }
 
-// note keeps the silent leases that a scan found.
+// firstLook notes who is silent before the first scan is due: a term may end sooner.
+func (l *lead) firstLook() {
+	var f findings
+	l.table.scan(l.table.leaseTime(), &f)
+	l.note(&f)
+}
+
+// note keeps the late leases that a scan found.
 func (l *lead) note(f *findings) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.quiet = slices.Clone(f.quiet)
+	l.quiet, l.quietAt = slices.Clone(f.quiet), f.at
+}
+
+// silent lists the silent leases. Their ages grow until the next scan only: if that does
+// not come, the process stood still.
+func (l *lead) silent() []registry.SilentLease {
+	l.mu.Lock()
+	quiet, latest := l.quiet, l.quietAt+l.opts.ScanInterval+maxLate
+	l.mu.Unlock()
+	return l.table.silence(quiet, min(l.table.leaseTime(), latest))
 }
 
 // silentFor is the list for a node, and whether it is due.
 func (l *lead) silentFor(node string) ([]registry.SilentLease, bool) {
-	now := l.opts.Now()
-	l.mu.Lock()
-	last, known := l.told[node]
-	if known && now-last < silentEvery || len(l.told) >= maxNodes && !known {
-		l.mu.Unlock()
+	if !l.tell(node, l.opts.Now()) {
 		return nil, false
 	}
+	return l.silent(), true
+}
+
+// tell tells whether the list is due for a node, and that it gets it now.
+func (l *lead) tell(node string, now time.Duration) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	last, known := l.told[node]
+	if known && now-last < silentEvery || !known && len(l.told) >= maxNodes {
+		return false
+	}
 	l.told[node] = now
-	quiet := l.quiet
-	l.mu.Unlock()
-	return l.table.silence(quiet), true
+	return true
 }
 
 // maxNodes bounds the nodes that lists are kept for.

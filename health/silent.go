@@ -78,14 +78,13 @@ func (n *silentNotes) ages(now time.Duration) (ageOf func(registry.LeaseRef) tim
 	}, len(leases)
 }
 
-// silence lists those of numbers that are still silent, with their ages.
-func (t *table) silence(numbers []uint32) []registry.SilentLease {
+// silence lists those of numbers that are silent at lease time now, with their ages.
+func (t *table) silence(numbers []uint32, now time.Duration) []registry.SilentLease {
 	if len(numbers) == 0 {
 		return nil
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	now := t.leaseTime()
 	list := make([]registry.SilentLease, 0, min(len(numbers), maxSilent))
 	for _, number := range numbers {
 		if len(list) == maxSilent {

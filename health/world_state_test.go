@@ -13,6 +13,16 @@ func (w *world) Instance(key registry.InstanceKey) *registry.Instance {
 	return w.state.Instance(key)
 }
 
+func (n *node) Instance(key registry.InstanceKey) *registry.Instance {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	in := n.state.Instance(key)
+	if n.sees != nil {
+		return n.sees(in)
+	}
+	return in
+}
+
 func (w *world) Service(key registry.ServiceKey) *registry.Service {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -152,11 +162,32 @@ func (w *world) put(c registry.Register) *registry.Error {
 	}
 	w.publish(c.Service, func(d *registry.Draft) { d.Put(in) })
 	if in.Ephemeral {
-		l := registry.Lease{LeaseRef: refOf(in), Timeouts: t, Key: key, Healthy: in.Healthy}
-		w.leases[in.Lease] = l
-		w.tell(func(o registry.LeaseObserver) { o.LeaseGranted(l) })
+		w.grant(in, key)
 	}
 	return nil
+}
+
+func (w *world) grant(in *registry.Instance, key registry.InstanceKey) {
+	l := registry.Lease{LeaseRef: refOf(in), Timeouts: in.Timeouts, Key: key, Healthy: in.Healthy}
+	w.leases[in.Lease] = l
+	w.tell(func(o registry.LeaseObserver) { o.LeaseGranted(l) })
+}
+
+// registerMany puts n instances with default timeouts by one change of the service.
+func (w *world) registerMany(n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.publish(testService, func(d *registry.Draft) {
+		for i := range n {
+			w.index++
+			at := registry.Position{Index: w.index}
+			in := &registry.Instance{
+				Spec: specOf(address(i)), Timeouts: registry.DefaultTimeouts(), Lease: w.free(), Grant: at, Generation: at,
+			}
+			d.Put(in)
+			w.grant(in, in.Address.In(testService))
+		}
+	})
 }
 
 func (w *world) free() uint32 {
@@ -215,6 +246,12 @@ func (n *node) Leader() (string, uint64, bool) {
 
 func (n *node) VerifyLeader(context.Context) error {
 	n.mu.Lock()
+	during := n.verifying
+	n.mu.Unlock()
+	if during != nil {
+		during()
+	}
+	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.verifyErr == nil && n.leader != n.id {
 		return registry.ErrNotLeader
@@ -253,8 +290,11 @@ func (n *node) ProposeAsLeader(ctx context.Context, term uint64, c registry.Comm
 
 func (n *node) SendBeats(ctx context.Context, b registry.BeatBatch) (registry.BeatAnswer, error) {
 	n.mu.Lock()
-	to, fail := n.nodes[n.leader], n.sendErr
+	to, fail, unfit := n.nodes[n.leader], n.sendErr, n.unfit
 	n.mu.Unlock()
+	if unfit {
+		return registry.BeatAnswer{}, nil
+	}
 	if fail != nil {
 		if err := fail(n.id); err != nil {
 			return registry.BeatAnswer{}, err

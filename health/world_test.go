@@ -37,9 +37,11 @@ type world struct {
 	// lock, ahead of the append; proposeErr's error is returned in place of the result,
 	// after the command was applied if applied is set.
 	verifyErr  error
+	verifying  func() // runs without the lock
 	proposeErr func(registry.Command) (err error, applied bool)
 	before     func(registry.Command)
 	sendErr    func(from string) error
+	unfit      bool // answers to batches are cut short
 }
 
 // logged is an applied command with the time of its application.
@@ -56,7 +58,8 @@ type node struct {
 	id     string
 	keeper *Keeper
 	reg    *prometheus.Registry
-	now    atomic.Int64 // added to the clock: a pause
+	sees   func(*registry.Instance) *registry.Instance // how the node lags
+	now    atomic.Int64                                // added to the clock: a pause
 	wall   atomic.Int64
 
 	endRun, endLead context.CancelFunc
@@ -133,6 +136,13 @@ func (w *world) stop() {
 		n.endRun()
 		<-n.ran
 	}
+}
+
+// with changes what the hooks above do.
+func (w *world) with(change func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	change()
 }
 
 // pause makes a node's clock jump, as if the process had stood still.

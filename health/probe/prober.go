@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
-	"golang.org/x/sync/errgroup"
-
 	"github.com/rollcall-io/rollcall/registry"
 )
 
@@ -45,6 +43,8 @@ type Prober struct {
 	// The loop's own.
 	targets map[registry.ServiceKey]map[registry.Address]*target
 	total   int
+	ready   []*target // due, waiting for room
+	running int
 	results chan result
 	done    chan []*target
 	pending []verdict
@@ -101,13 +101,9 @@ func (p *Prober) Resync() {
 
 // Run probes until ctx ends, and has then waited for all probes under way.
 func (p *Prober) Run(ctx context.Context) {
-	var probes, sends errgroup.Group
-	probes.SetLimit(p.settings.Concurrency)
-	defer func() {
-		_ = probes.Wait()
-		_ = sends.Wait()
-		p.metrics.targets.Set(0)
-	}()
+	var group sync.WaitGroup
+	defer p.metrics.targets.Set(0)
+	defer group.Wait()
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
 	for {
@@ -116,12 +112,14 @@ func (p *Prober) Run(ctx context.Context) {
 			return
 		case r := <-p.results:
 			p.take(r)
+			p.start(ctx, &group)
 		case sent := <-p.done:
 			p.sent(sent)
 		case <-ticker.C:
 			p.reload()
-			p.send(ctx, &sends)
-			p.start(ctx, &probes)
+			p.send(ctx, &group)
+			p.ripen()
+			p.start(ctx, &group)
 		}
 	}
 }

@@ -20,7 +20,7 @@ type target struct {
 	interval time.Duration
 	// good and bad count equal results in a row.
 	good, bad uint32
-	// busy while a probe is under way, proposed while its verdict is on the way into the log.
+	// busy while a probe is waiting for room or under way, proposed while its verdict is on the way into the log.
 	busy     bool
 	proposed bool
 }

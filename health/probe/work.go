@@ -3,31 +3,36 @@ package probe
 import (
 	"context"
 	"strings"
+	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/rollcall-io/rollcall/registry"
 )
 
-// start begins the probes that are due, as many as there is room for; the others are
-// begun as room comes free.
-func (p *Prober) start(ctx context.Context, group *errgroup.Group) {
+// ripen queues the targets that are due.
+func (p *Prober) ripen() {
 	if !p.services.Switches().HealthCheckEnabled {
 		return
 	}
 	now := time.Now()
 	for _, targets := range p.targets {
 		for _, t := range targets {
-			if t.busy || t.due.After(now) {
-				continue
+			if !t.busy && !t.due.After(now) {
+				t.busy = true
+				p.ready = append(p.ready, t)
 			}
-			if !group.TryGo(func() error { p.check(ctx, t); return nil }) {
-				return
-			}
-			t.busy = true
 		}
 	}
+}
+
+// start begins as many of the queued probes as there is room for.
+func (p *Prober) start(ctx context.Context, group *sync.WaitGroup) {
+	n := min(p.settings.Concurrency-p.running, len(p.ready))
+	for _, t := range p.ready[:n] {
+		group.Go(func() { p.check(ctx, t) })
+	}
+	p.running += n
+	p.ready = p.ready[n:]
 }
 
 // check makes one probe. It reads of the target only what never changes.
@@ -44,6 +49,7 @@ func (p *Prober) check(ctx context.Context, t *target) {
 // take counts a result and queues the verdict that follows from it, if any.
 func (p *Prober) take(r result) {
 	t, now := r.target, time.Now()
+	p.running--
 	p.metrics.results[r.outcome].Inc()
 	t.busy = false
 	t.next(now, now.Sub(t.due), &p.settings)
@@ -64,7 +70,7 @@ func (p *Prober) take(r result) {
 }
 
 // send brings the queued verdicts on their way, one command at a time.
-func (p *Prober) send(ctx context.Context, group *errgroup.Group) {
+func (p *Prober) send(ctx context.Context, group *sync.WaitGroup) {
 	if p.sending || len(p.pending) == 0 {
 		return
 	}
@@ -76,7 +82,7 @@ func (p *Prober) send(ctx context.Context, group *errgroup.Group) {
 	}
 	p.pending = append(p.pending[:0], p.pending[n:]...)
 	p.sending = true
-	group.Go(func() error {
+	group.Go(func() {
 		if err := p.propose(ctx, items); err != nil {
 			if ctx.Err() == nil {
 				p.log.Warn("verdicts left to the next probes", "count", n, "err", err)
@@ -86,7 +92,6 @@ func (p *Prober) send(ctx context.Context, group *errgroup.Group) {
 			p.log.Info("health changed by probes", "count", n, "first", items[0].Key, "healthy", items[0].Healthy)
 		}
 		p.done <- targets // one command at a time: there is room
-		return nil
 	})
 }
 

@@ -11,11 +11,9 @@ import (
 // batchItems is how many flips or evictions go into one command.
 const batchItems = 512
 
-// maxPace bounds the wait between two evict batches.
-const maxPace = time.Second
-
-// expireLoop proposes what the scanner found due, one batch at a time: flips before
-// evictions, each batch after a proof of leadership.
+// expireLoop proposes what the scanner found due, flips before evictions, each batch after
+// a proof of leadership. One batch is in flight at a time, and the proposer gives
+// background work its share of the log: however many are due, clients are not pushed out.
 func (l *lead) expireLoop(ctx context.Context) {
 	for {
 		select {
@@ -37,15 +35,8 @@ func (l *lead) expire(ctx context.Context, d dueLeases) error {
 		}
 	}
 	for chunk := range slices.Chunk(d.evicts, batchItems) {
-		began := l.opts.Now()
 		if err := l.evict(ctx, chunk, d.at); err != nil {
 			return err
-		}
-		// As long again as the batch took: while it was in the log clients had several
-		// entries in flight beside it, so evictions stay a small part of the log however
-		// many are due.
-		if len(d.evicts) > batchItems && !sleep(ctx, min(l.opts.Now()-began, maxPace)) {
-			return nil
 		}
 	}
 	return nil

@@ -184,10 +184,11 @@ func (l *lead) proposeOnce(ctx context.Context, c registry.Command) (registry.Re
 	return l.cluster.ProposeAsLeader(ctx, l.term, c)
 }
 
-// settled tells whether a failed proposal certainly has no effect.
+// settled tells whether a failed proposal certainly has no effect: every error in the
+// registry's words but ErrUncertain says so.
 func settled(err error) bool {
 	var e *registry.Error
-	return errors.As(err, &e) && e.Code != registry.CodeUncertain && e.Code != registry.CodeTimeout
+	return errors.As(err, &e) && e.Code != registry.CodeUncertain
 }
 
 // verify proves that this node still leads. It comes after the collecting and before

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -40,7 +41,7 @@ func ValidateServiceKey(k ServiceKey) error {
 	if len(k.Grouped)-len(k.Group())-len(groupSeparator) > MaxName {
 		return tooLong("serviceName", k.Name(), MaxName)
 	}
-	if k.Group() == "" || k.Name() == "" {
+	if !strings.Contains(k.Grouped, groupSeparator) || k.Group() == "" || k.Name() == "" {
 		return Invalid("serviceName", k.Grouped, "must be group@@name, both not empty")
 	}
 	if !onlyRunes(k.Grouped, "@.:_-") {

@@ -1,5 +1,7 @@
 package registry
 
+import "strings"
+
 // Code classifies an Error. Codes travel between nodes: the numbers are for good.
 type Code uint8
 
@@ -116,11 +118,12 @@ func Invalid(field, value, reason string) *Error {
 
 const maxShownValue = 128
 
+// shorten makes a value fit to be shown and sent: short, and UTF-8 whatever came.
 func shorten(s string) string {
-	if len(s) <= maxShownValue {
-		return s
+	if len(s) > maxShownValue {
+		return strings.ToValidUTF8(s[:maxShownValue-3], "") + "..."
 	}
-	return s[:maxShownValue-3] + "..."
+	return strings.ToValidUTF8(s, "?")
 }
 
 func quote(s string) string { return `"` + s + `"` }

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"pgregory.net/rapid"
 )
@@ -208,6 +209,11 @@ func TestError_MatchesByCode(t *testing.T) {
 	long := Invalid("ip", strings.Repeat("x", 200), "is odd")
 	if len(long.Value) != maxShownValue || !strings.Contains(long.Error(), `ip "xxx`) {
 		t.Errorf("%d bytes shown: %s", len(long.Value), long.Error())
+	}
+	for _, odd := range []string{"a\xff", strings.Repeat("é", 90), "x" + strings.Repeat("é", 90)} {
+		if v := Invalid("ip", odd, "is odd").Value; !utf8.ValidString(v) || len(v) > maxShownValue {
+			t.Errorf("%q is shown as %q", odd, v)
+		}
 	}
 }
 

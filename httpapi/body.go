@@ -25,8 +25,8 @@ func (r *request) readParams() error {
 	}
 	contentType, _, _ := strings.Cut(strings.ToLower(req.Header.Get("Content-Type")), ";")
 	if contentType = strings.TrimSpace(contentType); strings.HasPrefix(contentType, "multipart/") {
-		return &reply{status: http.StatusUnsupportedMediaType, closing: true,
-			text: "Content-Type " + shorten(contentType) + " is not supported: send parameters in the query or as application/x-www-form-urlencoded"}
+		return &reply{status: http.StatusUnsupportedMediaType, closing: true, text: "Content-Type " + shorten(contentType) +
+			" is not supported: send parameters in the query or as application/x-www-form-urlencoded"}
 	}
 	text, err := r.readBody()
 	if err != nil {

@@ -122,7 +122,8 @@ func (s *Server) warnTimeouts(key registry.ServiceKey, spec registry.Spec, bad [
 		instance := spec.Address.In(key).String()
 		if s.once.first(instance+" "+name, time.Now()) {
 			value, _ := spec.Metadata.Get(name)
-			s.log.Warn("timeout is no number of milliseconds, using the default", "instance", instance, "key", name, "value", shorten(value))
+			s.log.Warn("timeout is no number of milliseconds, using the default",
+				"instance", instance, "key", name, "value", shorten(value))
 		}
 	}
 }

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -40,12 +41,11 @@ func (s *Server) newEngine() *gin.Engine {
 	if err := e.SetTrustedProxies(nil); err != nil { // never fails for nil
 		s.log.Error("trusted proxies", "err", err)
 	}
-	for _, group := range [][]route{instanceRoutes, legacyRoutes, serviceRoutes, clusterRoutes, catalogRoutes, operatorRoutes, probeRoutes} {
-		for _, rt := range group {
-			h := s.adapt(rt)
-			e.Handle(rt.method, rt.path, h)
-			e.Handle(rt.method, rt.path+"/", h)
-		}
+	for _, rt := range slices.Concat(instanceRoutes, legacyRoutes, serviceRoutes, clusterRoutes,
+		catalogRoutes, operatorRoutes, probeRoutes) {
+		h := s.adapt(rt)
+		e.Handle(rt.method, rt.path, h)
+		e.Handle(rt.method, rt.path+"/", h)
 	}
 	e.GET("/metrics", gin.WrapH(s.metrics.handler()))
 	e.NoRoute(s.adapt(route{path: "other", handler: (*Server).noRoute}))
@@ -91,7 +91,8 @@ func (s *Server) finish(r *request, m *routeMetrics) {
 			panic(p)
 		}
 		s.metrics.panics.Inc()
-		s.log.Error("request panicked", "method", r.gin.Request.Method, "path", r.gin.Request.URL.Path, "panic", p, "stack", stack())
+		s.log.Error("request panicked", "method", r.gin.Request.Method, "path", r.gin.Request.URL.Path,
+			"panic", p, "stack", stack())
 		if !r.gin.Writer.Written() {
 			r.fail(&reply{status: http.StatusInternalServerError, text: internalText})
 		}

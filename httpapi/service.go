@@ -44,7 +44,8 @@ func (s *Server) createService(r *request) error {
 
 // badFloat is the two-link text of a value that Spring cannot convert.
 func badFloat(v string) error {
-	const prefix = "Failed to convert value of type 'java.lang.String' to required type 'float'; nested exception is java.lang.NumberFormatException: "
+	const prefix = "Failed to convert value of type 'java.lang.String' to required type 'float'; " +
+		"nested exception is java.lang.NumberFormatException: "
 	cause := "For input string: \"" + shorten(v) + "\""
 	return failed(prefix + cause + ";caused: " + cause)
 }

@@ -65,7 +65,8 @@ func namePattern(name, text string) (*regexp.Regexp, error) {
 	}
 	pattern, err := regexp.Compile(text)
 	if err != nil {
-		return nil, registry.Invalid(name, text, "is no regular expression: "+strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+		reason := strings.TrimPrefix(err.Error(), "error parsing regexp: ")
+		return nil, registry.Invalid(name, text, "is no regular expression: "+reason)
 	}
 	return pattern, nil
 }

@@ -56,7 +56,8 @@ func newMetrics(reg prometheus.Registerer, f *FSM) *metrics {
 		applySeconds: list.histogram("apply_seconds", "Time to decode and apply one batch.",
 			prometheus.ExponentialBuckets(0.00001, 4, 9)),
 		entries:     list.counter("entries_total", "Log entries applied, configuration entries included."),
-		feedDropped: list.counter("feed_dropped_total", "Tasks of the change feed given up for a resync because too many waited."),
+		feedDropped: list.counter("feed_dropped_total",
+			"Tasks of the change feed given up for a resync because too many waited."),
 		feedResyncs: list.counter("feed_resyncs_total", "Resync tasks handed to listeners."),
 		feedPanics:  list.counter("feed_listener_panics_total", "Panics of listeners of the change feed."),
 		snapshot: list.histogram("snapshot_seconds", "Time to write one snapshot.",
@@ -70,7 +71,8 @@ func newMetrics(reg prometheus.Registerer, f *FSM) *metrics {
 			m.commands[k][o] = commands.WithLabelValues(k.String(), name)
 		}
 	}
-	checks := list.vector("digest_checks_total", "Comparisons of this node's state with the leader's, by result.", "result")
+	checks := list.vector("digest_checks_total",
+		"Comparisons of this node's state with the leader's, by result.", "result")
 	m.digestEqual = checks.WithLabelValues("equal")
 	m.digestDiffers = checks.WithLabelValues("different")
 	m.digestUnknown = checks.WithLabelValues("unknown_index")
@@ -141,7 +143,8 @@ func (c *collectors) gauges(f *FSM) {
 		}
 		return 0
 	})
-	c.gauge("feed_depth", "Services that wait in the change feed.", func() float64 { n, _ := f.feed.load(); return float64(n) })
+	c.gauge("feed_depth", "Services that wait in the change feed.",
+		func() float64 { n, _ := f.feed.load(); return float64(n) })
 	c.gauge("feed_age_seconds", "How long the first service in the change feed has waited.",
 		func() float64 { _, age := f.feed.load(); return age.Seconds() })
 }

@@ -62,7 +62,8 @@ func (r *snapshotReader) header() (h wire.SnapshotHeader, err error) {
 		return h, err
 	}
 	if h.Level > Level {
-		return h, fmt.Errorf("feature level %d is unknown, the highest known is %d: a newer rollcall wrote this", h.Level, Level)
+		return h, fmt.Errorf("feature level %d is unknown, the highest known is %d: a newer rollcall wrote this",
+			h.Level, Level)
 	}
 	return h, nil
 }

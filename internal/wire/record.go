@@ -170,7 +170,8 @@ func DecodeRecord(s string) (Record, error) {
 func (d *decoder) record(r *Record) {
 	switch r.Kind {
 	case RecordGlobals:
-		r.Globals = Globals{ClusterID: d.str(1), Level: d.uint32(2), TermStart: d.uint64(3), LastTime: d.int(4), DeletedStamp: d.int(5)}
+		r.Globals = Globals{ClusterID: d.str(1), Level: d.uint32(2), TermStart: d.uint64(3)}
+		r.Globals.LastTime, r.Globals.DeletedStamp = d.int(4), d.int(5)
 	case RecordSwitches:
 		r.Switches = d.metadata(1)
 	case RecordKnown:

@@ -106,6 +106,25 @@ func TestTakeOver_DeadLeaveWhileLeadersChange(t *testing.T) {
 	}
 }
 
+func TestTakeOver_UnhealthyLeaveHoweverFastLeadersChange(t *testing.T) {
+	inWorld(t, func(w *world, _, _, _ *node) {
+		key := w.register(specOf(address(1)))
+		time.Sleep(20 * time.Second)
+		if got := w.health(key); got != "down" {
+			t.Fatalf("%s after 20 s", got)
+		}
+		for i := range 6 { // each term is shorter than the grace of 7 s
+			w.kill()
+			time.Sleep(time.Second)
+			w.elect(fmt.Sprintf("n%d", (i+1)%3+1))
+			time.Sleep(3 * time.Second)
+		}
+		if got := w.health(key); got != "gone" {
+			t.Errorf("%s, 44 s after the last beat", got)
+		}
+	})
+}
+
 // watchGone calls do when the instance is gone.
 func (w *world) watchGone(key registry.InstanceKey, do func()) {
 	w.mu.Lock()

@@ -55,7 +55,7 @@ func newMetrics(reg prometheus.Registerer, f *FSM) *metrics {
 			prometheus.ExponentialBuckets(1, 2, 9)),
 		applySeconds: list.histogram("apply_seconds", "Time to decode and apply one batch.",
 			prometheus.ExponentialBuckets(0.00001, 4, 9)),
-		entries:     list.counter("entries_total", "Log entries applied, configuration entries included."),
+		entries: list.counter("entries_total", "Log entries applied, configuration entries included."),
 		feedDropped: list.counter("feed_dropped_total",
 			"Tasks of the change feed given up for a resync because too many waited."),
 		feedResyncs: list.counter("feed_resyncs_total", "Resync tasks handed to listeners."),

@@ -30,7 +30,7 @@ type forwarder struct {
 func newForwarder(n *Node) *forwarder {
 	return &forwarder{node: n, queue: batch.NewQueue(batch.Limits{
 		Commands: queueCommands, Bytes: queueBytes, BatchCommands: entryCommands, BatchBytes: entryBytes,
-	}, inFlight)}
+	}, forwardCalls)}
 }
 
 // forward hands one command to the leader and waits for its outcome.

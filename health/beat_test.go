@@ -122,7 +122,7 @@ func TestHandleBeats_WaitsForTheSendersIndex(t *testing.T) {
 		if _, err := n1.keeper.HandleBeats(context.Background(), batch); !errors.Is(err, registry.ErrTimeout) {
 			t.Errorf("handled without having applied it: %v", err)
 		}
-		go w.register(specOf(address(2)))
+		go w.apply("client", 0, registry.NoOp{})
 		if _, err := n1.keeper.HandleBeats(context.Background(), batch); err != nil {
 			t.Errorf("after applying: %v", err)
 		}

@@ -1,6 +1,7 @@
 package health
 
 import (
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -13,12 +14,30 @@ import (
 // which wins varies by itself.
 const raceRounds = 20_000
 
-// together runs two functions side by side and waits for both.
-func together(a, b func()) {
-	var group sync.WaitGroup
-	group.Go(a)
-	group.Go(b)
-	group.Wait()
+// together runs two functions side by side, the one on a goroutine that spins until the
+// other begins, and waits for both.
+func together(round int, a, b func()) {
+	if round%2 == 0 {
+		a, b = b, a // the one that has to be woken comes last more often
+	}
+	var ready, begin atomic.Bool
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		ready.Store(true)
+		for i := 0; !begin.Load(); i++ {
+			if i%1000 == 999 {
+				runtime.Gosched()
+			}
+		}
+		a()
+	}()
+	for !ready.Load() {
+		runtime.Gosched()
+	}
+	begin.Store(true)
+	b()
+	<-done
 }
 
 // dueTable is a table with one lease, seen so long before at that it is due.
@@ -36,11 +55,11 @@ func TestRace_NoBeatIsAcceptedAndEvictedAllTheSame(t *testing.T) {
 	table, ref, at, _ := dueTable(31 * time.Second)
 	s := table.slot(ref.Number)
 	claims := 0
-	for range raceRounds {
+	for round := range raceRounds {
 		s.seen.Store(int64(at - 31*time.Second))
 		var verdict registry.Verdict
 		var claimed []registry.LeaseRef
-		together(
+		together(round,
 			func() { verdict = table.beat(ref, at+time.Millisecond) },
 			func() { claimed = table.claimEvicts([]uint32{ref.Number}, at) },
 		)
@@ -58,11 +77,11 @@ func TestRace_NoBeatIsAcceptedAndEvictedAllTheSame(t *testing.T) {
 func TestRace_BeatBesideAFlipRecovers(t *testing.T) {
 	table, ref, at, recoveries := dueTable(16 * time.Second)
 	s := table.slot(ref.Number)
-	for range raceRounds {
+	for round := range raceRounds {
 		s.seen.Store(int64(at - 16*time.Second))
 		recoveries.Store(0)
 		flipped := false
-		together(
+		together(round,
 			func() { table.beat(ref, at+time.Millisecond) },
 			func() {
 				items, seen := table.claimFlips([]uint32{ref.Number}, at)
@@ -84,11 +103,11 @@ func TestRace_BeatBesideAFlipRecovers(t *testing.T) {
 func TestRace_RenewalBesideAClaim(t *testing.T) {
 	table, ref, at, _ := dueTable(31 * time.Second)
 	s := table.slot(ref.Number)
-	for range raceRounds {
+	for round := range raceRounds {
 		s.seen.Store(int64(at - 31*time.Second))
 		var renewed bool
 		var claimed []registry.LeaseRef
-		together(
+		together(round,
 			func() { renewed = table.renew(ref, at+time.Millisecond) },
 			func() { claimed = table.claimEvicts([]uint32{ref.Number}, at) },
 		)

@@ -11,7 +11,6 @@ import (
 var legacyRoutes = append(instanceRoutesUnder(nsPrefix+"/api"),
 	route{http.MethodGet, nsPrefix + "/api/srvIPXT", reads, (*Server).legacyList},
 	route{http.MethodGet, nsPrefix + "/api/clientBeat", write, (*Server).beat},
-	route{http.MethodGet, nsPrefix + "/api/hello", reads, (*Server).hello},
 )
 
 // legacyList is GET /api/srvIPXT: the list of the service named by dom, always in the
@@ -27,7 +26,3 @@ func (s *Server) legacyList(r *request) error {
 	}
 	return s.answerList(r, key)
 }
-
-// hello is GET /api/hello, by which the 0.x Java clients ask whether the server is well:
-// any 200 will do. Nacos dropped it in 1.3.1.
-func (s *Server) hello(r *request) error { return r.ok() }

@@ -15,15 +15,20 @@ const batchItems = 512
 // a proof of leadership. One batch is in flight at a time, and the proposer gives
 // background work its share of the log: however many are due, clients are not pushed out.
 func (l *lead) expireLoop(ctx context.Context) {
+	failing := false
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case d := <-l.due:
-			if err := l.expire(ctx, d); err != nil && ctx.Err() == nil {
+			err := l.expire(ctx, d)
+			if err != nil && ctx.Err() == nil {
 				l.metrics.dropped.Inc()
-				l.log.Warn("expiry put off to the next scan", "term", l.term, "err", err)
+				if !failing { // once, not at every scan for as long as it lasts
+					l.log.Warn("expiry put off until leadership is proven and the log takes it", "term", l.term, "err", err)
+				}
 			}
+			failing = err != nil
 		}
 	}
 }

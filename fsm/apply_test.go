@@ -260,6 +260,9 @@ func TestFatal_NothingOfTheBatchIsApplied(t *testing.T) {
 	if err, is := n.Apply(good).(error); !is || !errors.Is(err, fatal[0]) || n.Applied() != applied {
 		t.Errorf("the next batch was answered %v", err)
 	}
+	if _, err := n.Snapshot(); !errors.Is(err, fatal[0]) {
+		t.Errorf("a snapshot of a state that lacks entries: %v", err)
+	}
 }
 
 func TestFatal_FeatureLevelOfANewerBuild(t *testing.T) {

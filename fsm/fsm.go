@@ -24,7 +24,7 @@ type Options struct {
 	Metrics prometheus.Registerer
 	// Fatal is called with an entry that this build cannot apply, before anything of its
 	// batch is. It should end the process; nil means panic. When it returns, the FSM
-	// answers every further batch with the same error and applies nothing.
+	// answers every further batch and snapshot with the same error and applies nothing.
 	Fatal func(error)
 	// FeedCapacity bounds the services that wait in the change feed, 0 means
 	// DefaultFeedCapacity. Beyond it all are replaced by one resync.

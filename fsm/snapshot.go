@@ -26,8 +26,13 @@ type snapshot struct {
 var _ raft.FSMSnapshot = (*snapshot)(nil)
 
 // Snapshot captures the state: it copies the maps of services and the list of
-// tombstones, no service and no instance.
+// tombstones, no service and no instance. After an entry that could not be applied it is
+// an error: Raft counts that entry as applied, and a snapshot without it would be kept as
+// one that holds it.
 func (f *FSM) Snapshot() (raft.FSMSnapshot, error) {
+	if f.broken != nil {
+		return nil, f.broken
+	}
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	s := f.state

@@ -168,3 +168,15 @@ func FuzzDecodeCommand(f *testing.F) {
 		}
 	})
 }
+
+func TestCommand_Allocations(t *testing.T) {
+	c := samples["register"]
+	b := encode(t, c)
+	if got := testing.AllocsPerRun(100, func() { _, _ = wire.EncodeCommand(c) }); got > 1 {
+		t.Errorf("encoding a registration: %v allocations, want 1", got)
+	}
+	// One copy of the text, the metadata, the spec of the command and its interface.
+	if got := testing.AllocsPerRun(100, func() { _, _ = wire.DecodeCommand(b) }); got > 4 {
+		t.Errorf("decoding a registration: %v allocations, want at most 4", got)
+	}
+}

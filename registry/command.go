@@ -57,8 +57,9 @@ type Patch struct {
 }
 
 // MetadataBatch merges metadata into instances of one service, or deletes its keys
-// from them. Targets lists them; with none, all of Kind are meant. What is not there
-// is skipped. Result.Touched lists what was found.
+// from them. Targets lists them; with none, all of Kind are meant. What is not there, the
+// service too, is skipped. Result.Touched lists what was found. If one of the results is
+// invalid, nothing changes. A lease whose timeouts change is granted anew.
 type MetadataBatch struct {
 	Service  ServiceKey
 	Delete   bool
@@ -122,7 +123,8 @@ type ServiceCreate struct {
 	Spec ServiceSpec
 }
 
-// ServiceUpdate replaces a service's settings. Not there: ErrServiceNotFound.
+// ServiceUpdate replaces a service's settings and makes it one that stays when empty, or
+// its clean-up would lose what an operator set. Not there: ErrServiceNotFound.
 type ServiceUpdate struct {
 	Key  ServiceKey
 	Spec ServiceSpec
@@ -137,8 +139,8 @@ type ServiceDelete struct {
 	IfRevision uint64
 }
 
-// ClusterUpdate sets a cluster's settings, making the cluster when missing. No such
-// service: ErrServiceNotFound.
+// ClusterUpdate sets a cluster's settings, making the cluster when missing, and makes the
+// service one that stays when empty. No such service: ErrServiceNotFound.
 type ClusterUpdate struct {
 	Key     ServiceKey
 	Cluster Cluster

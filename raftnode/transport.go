@@ -118,4 +118,3 @@ func (t *transport) InstallSnapshot(id raft.ServerID, target raft.ServerAddress,
 	}
 	return t.NetworkTransport.InstallSnapshot(id, target, args, resp, data)
 }
-

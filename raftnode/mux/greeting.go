@@ -80,8 +80,9 @@ func decodeGreeting(b []byte) (greeting, error) {
 		if len(b) == 0 || len(b)-1 < int(b[0]) {
 			return g, errGreeting
 		}
-		*s = string(b[1 : 1+b[0]])
-		b = b[1+int(b[0]):]
+		end := 1 + int(b[0])
+		*s = string(b[1:end])
+		b = b[end:]
 	}
 	if len(b) != 0 || g.kind != Raft && g.kind != RPC {
 		return g, errGreeting

@@ -56,8 +56,8 @@ type BeatBatch struct {
 type BeatAnswer struct {
 	Leases []Verdict
 	Keys   []Verdict
-	// Silent lists, at most once a second, the leases without a beat for more than 1.5
-	// intervals, so that a new leader need not start them fresh; nil when not due.
+	// Silent lists, at most once a second, the leases whose beat is late, so that a new
+	// leader need not start them fresh; nil when not due.
 	Silent []SilentLease
 	// HasSilent tells an empty list from one that is not due.
 	HasSilent bool

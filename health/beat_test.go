@@ -82,7 +82,10 @@ func TestBeat_Interval(t *testing.T) {
 		for i, row := range []struct {
 			value string
 			want  uint32
-		}{{"", 7000}, {"3000", 3000}, {"5000", 5000}, {"x", 7000}, {"0", 7000}, {"99999999999999999999", registry.MaxTimeout}} {
+		}{
+			{"", 7000}, {"3000", 3000}, {"5000", 5000}, {"x", 7000}, {"0", 7000},
+			{"99999999999999999999", registry.MaxTimeout},
+		} {
 			var pairs []registry.Pair
 			if row.value != "" {
 				pairs = []registry.Pair{{Key: registry.KeyBeatInterval, Value: row.value}}

@@ -47,8 +47,8 @@ func (k *Keeper) Lead(ctx context.Context, term uint64) {
 		Keeper: k, term: term, due: make(chan dueLeases),
 		recoveries: newRecoveries(), told: make(map[string]time.Duration),
 	}
-	ageOf, noted := k.notes.ages(k.opts.Now())
-	l.table = newTable(k.opts.Now, ageOf, l.recoveries.add)
+	ages, noted := k.notes.ages(k.opts.Now())
+	l.table = newTable(k.opts.Now, ages, l.recoveries.add)
 	stop := k.state.ObserveLeases(l.table)
 	defer stop()
 	l.table.complete()

@@ -40,7 +40,8 @@ func newMetrics(reg prometheus.Registerer, k *Keeper) *metrics {
 		flipsDown: flips.WithLabelValues("unhealthy"), flipsUp: flips.WithLabelValues("healthy"),
 		evictions: f.counter("evictions_total", "Instances that this leader evicted."),
 		skipped:   f.counter("skipped_total", "Flips and evictions that a guard in the state left out."),
-		dropped:   f.counter("put_off_total", "Rounds of flips, evictions or recoveries put off: leadership not proven, or log refused."),
+		dropped: f.counter("put_off_total",
+			"Rounds of flips, evictions or recoveries put off: leadership not proven, or log refused."),
 		unknown:   f.counter("outcome_unknown_total", "Proposals whose outcome was unknown at first."),
 		storms:    f.counter("storms_total", "Eviction storms."),
 		heldTotal: f.counter("storm_held_total", "Evictions that the storm guard put off."),
@@ -48,11 +49,12 @@ func newMetrics(reg prometheus.Registerer, k *Keeper) *metrics {
 		scan:   f.histogram("scan_seconds", "Duration of a scan.", prometheus.ExponentialBuckets(1e-5, 4, 8)),
 		probes: probe.NewMetrics(reg),
 	}
-	f.gauge("leases", "Leases in force, on the leader.", func(s Status) int { return s.Leases }, k)
-	f.gauge("unhealthy", "Leases whose instance is unhealthy, on the leader.", func(s Status) int { return s.Unhealthy }, k)
-	f.gauge("silent", "Leases whose beat is late, on the leader.", func(s Status) int { return s.Silent }, k)
-	f.gauge("storm_held", "Leases that the storm guard holds, on the leader.", func(s Status) int { return s.StormHeld }, k)
-	f.gauge("kept_beats", "Beats that wait for a leader.", func(s Status) int { return s.KeptBeats }, k)
+	gauge := func(name, help string, of func(Status) int) { f.gauge(name, help, of, k) }
+	gauge("leases", "Leases in force, on the leader.", func(s Status) int { return s.Leases })
+	gauge("unhealthy", "Leases whose instance is unhealthy, on the leader.", func(s Status) int { return s.Unhealthy })
+	gauge("silent", "Leases whose beat is late, on the leader.", func(s Status) int { return s.Silent })
+	gauge("storm_held", "Leases that the storm guard holds, on the leader.", func(s Status) int { return s.StormHeld })
+	gauge("kept_beats", "Beats that wait for a leader.", func(s Status) int { return s.KeptBeats })
 	return m
 }
 

@@ -60,7 +60,7 @@ func (n *silentNotes) forget(refs []registry.LeaseRef, verdicts []registry.Verdi
 
 // ages is the age that each noted lease has reached at time now, as a take-over may use
 // it, and how many there are.
-func (n *silentNotes) ages(now time.Duration) (ageOf func(registry.LeaseRef) time.Duration, count int) {
+func (n *silentNotes) ages(now time.Duration) (of ageOf, count int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	leases, since := n.leases, now-n.at

@@ -28,7 +28,7 @@ type table struct {
 	// start is the lease time at which the term's table was made.
 	start time.Duration
 	// ageAt tells, while the table is being made, how long a lease has been silent.
-	ageAt func(registry.LeaseRef) time.Duration
+	ageAt ageOf
 	// recover is told, under mu, of each lease whose recovery is due; it must not block.
 	recover func(registry.LeaseRef)
 
@@ -41,9 +41,12 @@ type table struct {
 	mu sync.Mutex
 }
 
+// ageOf tells how long a lease has been silent, 0 when nothing is known.
+type ageOf func(registry.LeaseRef) time.Duration
+
 // newTable makes an empty table that starts now. known gives the age of leases that are
 // known to be silent and 0 for the others; it is asked for the leases in force only.
-func newTable(now func() time.Duration, known func(registry.LeaseRef) time.Duration, recover func(registry.LeaseRef)) *table {
+func newTable(now func() time.Duration, known ageOf, recover func(registry.LeaseRef)) *table {
 	t := &table{now: now, start: now(), ageAt: known, recover: recover}
 	t.pages.Store(&[]*page{})
 	return t

@@ -98,8 +98,9 @@ func (m *tableModel) grant(t *rapid.T) {
 	m.index++
 	interval := rapid.SampledFrom([]uint32{1000, 5000}).Draw(t, "interval")
 	l := &modelLease{
-		grant: registry.Position{Index: m.index, Seq: uint32(m.index % 3)}, seen: m.leaseTime(), healthy: rapid.Bool().Draw(t, "healthy"),
-		timeouts: registry.Timeouts{Interval: interval, Beat: interval * 3, Delete: interval * 6}, beats: m.leaseTime() > m.start,
+		grant: registry.Position{Index: m.index, Seq: uint32(m.index % 3)},
+		seen:  m.leaseTime(), beats: m.leaseTime() > m.start, healthy: rapid.Bool().Draw(t, "healthy"),
+		timeouts: registry.Timeouts{Interval: interval, Beat: interval * 3, Delete: interval * 6},
 	}
 	m.leases[n] = l
 	m.table.LeaseGranted(registry.Lease{
@@ -223,7 +224,8 @@ func (m *tableModel) check(t *rapid.T) {
 func TestTable_ActsLikeTheRules(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &tableModel{now: time.Minute, start: time.Minute, leases: make(map[uint32]*modelLease)}
-		m.table = newTable(func() time.Duration { return m.now }, nil, func(ref registry.LeaseRef) { m.wanted = append(m.wanted, ref) })
+		m.table = newTable(func() time.Duration { return m.now }, nil,
+			func(ref registry.LeaseRef) { m.wanted = append(m.wanted, ref) })
 		t.Repeat(map[string]func(*rapid.T){
 			"wait": m.wait, "pause": m.pauseProcess, "grant": m.grant, "beat": m.beat, "flipped": m.flipped,
 			"release": m.release, "reset": m.reset, "scan": m.scan, "settle": m.settle, "": m.check,

@@ -26,7 +26,7 @@ func contents(tb testing.TB, f *FSM) string {
 			}
 		}
 	}
-	for _, t := range f.state.tombs.sorted() {
+	for _, t := range sortTombstones(f.state.tombs.copies()) {
 		fmt.Fprintf(&b, "tombstone %s until %d\n", t.key, t.until)
 	}
 	return b.String()

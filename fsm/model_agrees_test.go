@@ -40,7 +40,7 @@ func asModel(f *FSM, now int64) *model {
 			}
 		}
 	}
-	for _, t := range f.state.tombs.sorted() {
+	for _, t := range sortTombstones(f.state.tombs.copies()) {
 		m.tombs[t.key] = t.until
 	}
 	return m

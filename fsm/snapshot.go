@@ -45,7 +45,7 @@ func (f *FSM) Snapshot() (raft.FSMSnapshot, error) {
 		switches:   s.switches,
 		reg:        s.reg.Clone(),
 		namespaces: s.records(),
-		tombs:      s.tombs.sorted(),
+		tombs:      s.tombs.copies(),
 		digest:     s.sum.digest(),
 	}, nil
 }
@@ -94,7 +94,7 @@ func (s *snapshot) write(to io.Writer) error {
 			}
 		}
 	}
-	for _, t := range s.tombs {
+	for _, t := range sortTombstones(s.tombs) {
 		w.record(wire.AppendTombstone(w.scratch(), t.key, t.until))
 	}
 	return w.finish(s.digest)

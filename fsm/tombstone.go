@@ -86,12 +86,17 @@ func (s *tombstones) first() *tombstone {
 	return s.queue[0]
 }
 
-// sorted are all marks in the order of their keys.
-func (s *tombstones) sorted() []tombstone {
+// copies are all marks in no order.
+func (s *tombstones) copies() []tombstone {
 	all := make([]tombstone, 0, len(s.queue))
 	for _, t := range s.queue {
 		all = append(all, *t)
 	}
+	return all
+}
+
+// sortTombstones puts marks in the order of their keys.
+func sortTombstones(all []tombstone) []tombstone {
 	slices.SortFunc(all, func(a, b tombstone) int { return compareKeys(a.key, b.key) })
 	return all
 }
@@ -139,7 +144,8 @@ func (t *tx) hashTombstone(key registry.InstanceKey, until int64) sum {
 }
 
 // Tombstone tells until when, in milliseconds of entry time, a key's tombstone stands,
-// and whether it stands at the time of the last entry.
+// and whether it stands at the time of the last entry. That time rests while nothing is
+// applied: who proposes an entry compares the end with the time that it would give it.
 func (f *FSM) Tombstone(key registry.InstanceKey) (untilMs int64, found bool) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()

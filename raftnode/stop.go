@@ -22,7 +22,8 @@ const (
 
 // PrepareStop makes the node not ready, ends its leader work, waits for that, and hands
 // leadership over. Afterwards the node still answers and forwards, so that clients can
-// be drained; Stop ends it. An error says what did not work; Stop may follow all the same.
+// be drained; Stop ends it. That nobody takes the leadership, as when all nodes stop
+// together, is logged and no error; the error is that of ctx.
 func (n *Node) PrepareStop(ctx context.Context) error {
 	n.stopping.Store(true)
 	n.restTerm(ctx)
@@ -35,12 +36,20 @@ func (n *Node) PrepareStop(ctx context.Context) error {
 	if voters < 2 || !n.leadsForRaft() {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, transferWait)
+	bounded, cancel := context.WithTimeout(ctx, transferWait)
 	defer cancel()
+	if err := n.handOver(bounded); err != nil {
+		n.log.Warn("stopping without handing over", "err", err)
+	}
+	return ctx.Err()
+}
+
+// handOver moves the leadership and waits until this node knows the new leader: writes
+// that arrive meanwhile are to find it.
+func (n *Node) handOver(ctx context.Context) error {
 	if err := n.transfer(ctx); err != nil {
 		return err
 	}
-	// Writes that arrive now are to find the new leader.
 	for {
 		v := n.tracker.load()
 		if v.id != "" && !v.self {
@@ -49,7 +58,7 @@ func (n *Node) PrepareStop(ctx context.Context) error {
 		select {
 		case <-v.replaced:
 		case <-ctx.Done():
-			return fmt.Errorf("hand leadership over: %w", ctx.Err())
+			return fmt.Errorf("wait for the new leader: %w", ctx.Err())
 		}
 	}
 }
@@ -65,9 +74,7 @@ func (n *Node) Stop(ctx context.Context) error {
 func (n *Node) stop(ctx context.Context) error {
 	var errs []error
 	if !n.stopping.Load() {
-		if err := n.PrepareStop(ctx); err != nil {
-			n.log.Warn("stopping without handing over", "err", err)
-		}
+		errs = append(errs, n.PrepareStop(ctx))
 	}
 	close(n.done)
 	n.forwarder.queue.Close(registry.ErrShuttingDown)

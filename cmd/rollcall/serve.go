@@ -62,6 +62,7 @@ func addServeFlags(f *pflag.FlagSet, o *app.Options) {
 	f.Uint64Var(&o.TrailingLogs, "trailing-logs", o.TrailingLogs, "log `entries` kept behind a snapshot for slow followers")
 	f.DurationVar(&o.HealthScanInterval, "health-scan-interval", o.HealthScanInterval, "how often the leader looks for instances that stopped beating")
 	f.DurationVar(&o.EmptyServiceTTL, "empty-service-ttl", o.EmptyServiceTTL, "how long a service made by a registration stays without instances; 0 keeps it")
+	f.StringVar(&o.DebugAddr, "debug-addr", o.DebugAddr, "`host:port` for the Go profiler; off when empty")
 	f.StringVar(&o.LogLevel, "log-level", o.LogLevel, "trace, debug, info, warn or error")
 	f.StringVar(&o.LogFormat, "log-format", o.LogFormat, "text or json")
 }

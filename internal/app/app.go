@@ -39,6 +39,7 @@ type Node struct {
 
 	listener net.Listener
 	server   *http.Server
+	debug    *http.Server // nil unless DebugAddr is set
 	// stopping tells Wait that the HTTP server's end was wanted.
 	stopping atomic.Bool
 	group    *errgroup.Group
@@ -147,6 +148,10 @@ func (n *Node) Start(ctx context.Context) error {
 	if err := n.raft.Start(ctx); err != nil {
 		return err
 	}
+	if err := n.startDebug(); err != nil {
+		return err
+	}
+	n.state.Listen(n.keeper)
 	n.group.Go(n.serveHTTP)
 	n.group.Go(func() error { return n.keeper.Run(n.base) })
 	return nil

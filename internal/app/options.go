@@ -45,6 +45,9 @@ type Options struct {
 	// instances; 0 keeps it for good.
 	EmptyServiceTTL time.Duration
 
+	// DebugAddr, if set, serves the Go profiler.
+	DebugAddr string
+
 	LogLevel  string
 	LogFormat string
 

@@ -22,6 +22,9 @@ func (n *Node) Stop(ctx context.Context) error {
 	if n.group != nil { // it was started
 		errs = append(errs, n.raft.PrepareStop(ctx))
 		errs = append(errs, n.server.Shutdown(ctx), n.server.Close(), n.listener.Close())
+		if n.debug != nil {
+			errs = append(errs, n.debug.Close())
+		}
 		n.cancel()
 		if err := n.group.Wait(); !errors.Is(err, context.Canceled) {
 			errs = append(errs, err)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"sync"
@@ -33,6 +34,8 @@ type Cluster struct {
 	nodes []*Member
 	links [][]*link // [from][to]
 	carry sync.WaitGroup
+
+	transport *http.Transport // of the test's own requests
 }
 
 // Member is one node of a Cluster, running or not.
@@ -51,7 +54,7 @@ type Member struct {
 // changes each node's options. The cluster is stopped when the test ends.
 func Start(t testing.TB, n int, tweak func(*app.Options)) *Cluster {
 	t.Helper()
-	c := &Cluster{t: t, dir: t.TempDir()}
+	c := &Cluster{t: t, dir: t.TempDir(), transport: &http.Transport{MaxIdleConnsPerHost: 64}}
 	c.links = make([][]*link, n)
 	for i := range n {
 		c.links[i] = make([]*link, n)
@@ -189,6 +192,7 @@ func (c *Cluster) stop() {
 		m.Stop()
 	}
 	c.carry.Wait()
+	c.transport.CloseIdleConnections()
 }
 
 // Start starts the node on its own data directory.

@@ -48,6 +48,7 @@ func addServeFlags(f *pflag.FlagSet, o *app.Options) {
 	f.StringVar(&o.NodeID, "node-id", o.NodeID, "`name` of this node in the cluster (default: kept in the data directory, made at first start)")
 	f.StringVar(&o.DataDir, "data-dir", o.DataDir, "`directory` of log and snapshots")
 	f.StringVar(&o.HTTPAddr, "http-addr", o.HTTPAddr, "`host:port` for clients")
+	f.IntVar(&o.MaxConnections, "max-connections", o.MaxConnections, "client `connections` at a time; more are refused with 503")
 	f.StringVar(&o.PeerAddr, "peer-addr", o.PeerAddr, "`host:port` for the other nodes")
 	f.StringVar(&o.Advertise, "advertise", o.Advertise, "`host:port` under which the other nodes reach --peer-addr; names are looked up at each dial")
 	f.IntVar(&o.BootstrapExpect, "bootstrap-expect", o.BootstrapExpect, "`number` of nodes that make a new cluster together; ignored once there is one")

@@ -32,6 +32,8 @@ type Node struct {
 	opts Options
 	log  hclog.Logger
 
+	metrics *prometheus.Registry
+
 	state  *fsm.FSM
 	raft   *raftnode.Node
 	keeper *health.Keeper
@@ -72,6 +74,7 @@ func New(opts Options) (*Node, error) {
 // through n, and nobody calls it before Start.
 func (n *Node) assemble() error {
 	metrics := newMetrics(n.opts)
+	n.metrics = metrics
 	n.state = fsm.New(fsm.Options{Logger: n.log.Named("fsm"), Metrics: metrics, Fatal: n.fatalState})
 	raftOpts, err := n.raftOptions(metrics)
 	if err != nil {
@@ -140,7 +143,7 @@ func (n *Node) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("listen for clients: %w (is another process using the port? choose one with --http-addr)", err)
 	}
-	n.listener = listener
+	n.listener = limitConnections(listener, n.opts.MaxConnections, n.metrics)
 	n.base, n.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	n.group, n.failed = errgroup.WithContext(n.base)
 	n.server = n.api.HTTPServer(n.base)

@@ -42,7 +42,7 @@ func newMetrics(o Options) *prometheus.Registry {
 func (o Options) effective() []any {
 	return []any{
 		"version", o.Version, "node_id", o.NodeID, "data_dir", o.DataDir,
-		"http_addr", o.HTTPAddr, "peer_addr", o.PeerAddr, "advertise", o.Advertise,
+		"http_addr", o.HTTPAddr, "max_connections", o.MaxConnections, "peer_addr", o.PeerAddr, "advertise", o.Advertise,
 		"bootstrap_expect", o.BootstrapExpect, "join", strings.Join(o.Join, ","),
 		"cluster_secret_file", o.ClusterSecretFile, "tls_cert_file", o.TLSCertFile, "tls_ca_file", o.TLSCAFile,
 		"election_timeout", o.ElectionTimeout, "snapshot_interval", o.SnapshotInterval,

@@ -21,6 +21,8 @@ type Options struct {
 	// HTTPAddr and PeerAddr are what the node listens on, host:port.
 	HTTPAddr string
 	PeerAddr string
+	// MaxConnections bounds the clients' connections; one more is answered 503.
+	MaxConnections int
 	// Advertise is the host:port under which other nodes reach PeerAddr. A name is looked
 	// up at each dial. Empty means PeerAddr, which then needs a host.
 	Advertise string
@@ -68,7 +70,7 @@ type Options struct {
 // DefaultOptions is one node, alone, with its data in ./rollcall-data.
 func DefaultOptions() Options {
 	return Options{
-		DataDir: "./rollcall-data", HTTPAddr: ":8848", PeerAddr: ":7848", BootstrapExpect: 1,
+		DataDir: "./rollcall-data", HTTPAddr: ":8848", PeerAddr: ":7848", MaxConnections: 20_000, BootstrapExpect: 1,
 		ElectionTimeout: 700 * time.Millisecond, SnapshotInterval: 30 * time.Second,
 		SnapshotEntries: 30_000, TrailingLogs: 60_000,
 		HealthScanInterval: 500 * time.Millisecond, EmptyServiceTTL: time.Minute,
@@ -100,6 +102,9 @@ func (o Options) Validate() error {
 		if _, _, err := net.SplitHostPort(addr); err != nil {
 			add("--%s %q: must be host:port or :port", flag, addr)
 		}
+	}
+	if o.MaxConnections < 1 {
+		add("--max-connections %d: must be at least 1", o.MaxConnections)
 	}
 	if o.BootstrapExpect < 0 {
 		add("--bootstrap-expect %d: must not be negative", o.BootstrapExpect)

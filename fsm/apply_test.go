@@ -1,13 +1,10 @@
 package fsm
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"strings"
 	"testing"
-
-	"github.com/hashicorp/raft"
 
 	"github.com/rollcall-io/rollcall/registry"
 )
@@ -218,6 +215,44 @@ func TestGuards_LeaveWhatChangedMeanwhile(t *testing.T) {
 	n.refused(registry.TermStart{Term: n.term - 1}, registry.ErrGuardFailed)
 }
 
+func TestProbeBatch_LeavesANewerRegistration(t *testing.T) {
+	n := newNode(t)
+	c := register("orders", "10.0.0.1", 80)
+	c.Spec.Ephemeral = false
+	n.ok(c)
+	item := registry.ProbeItem{Key: c.Spec.In(c.Service), Generation: n.Instance(c.Spec.In(c.Service)).Generation}
+	n.ok(c)
+	if r := n.ok(registry.ProbeBatch{Term: n.term, Items: []registry.ProbeItem{item}}); r.Changed || r.Skipped != 1 {
+		t.Errorf("a probe of the registration before: %+v", r)
+	}
+	item.Generation = n.Instance(item.Key).Generation
+	if r := n.ok(registry.ProbeBatch{Term: n.term, Items: []registry.ProbeItem{item}}); !r.Changed || n.Instance(item.Key).Healthy {
+		t.Errorf("a probe of the present one: %+v", r)
+	}
+}
+
+// More changes in one entry than milliseconds until the next raise the stamp above the
+// clock; deleting another, older service must not lower what a new service starts from.
+func TestStamp_OutlivesTheDeletionOfOthers(t *testing.T) {
+	n := newNode(t)
+	n.ok(registry.ServiceCreate{Key: key("old")})
+	n.ok(registry.ServiceCreate{Key: key("busy")})
+	var changes []registry.Command
+	for i := range 5000 {
+		changes = append(changes, registry.ServiceUpdate{
+			Key: key("busy"), Spec: registry.ServiceSpec{ProtectThreshold: float64(i%2+1) / 2},
+		})
+	}
+	n.Apply(n.entry(changes...))
+	before := n.Service(key("busy")).Stamp
+	n.ok(registry.ServiceDelete{Key: key("busy")})
+	n.ok(registry.ServiceDelete{Key: key("old")})
+	n.ok(registry.ServiceCreate{Key: key("busy")})
+	if after := n.Service(key("busy")).Stamp; after <= before || before <= n.time {
+		t.Errorf("stamp %d after %d at %d", after, before, n.time)
+	}
+}
+
 func TestStamp_NeverGoesBack(t *testing.T) {
 	n := newNode(t)
 	n.time = 5_000_000
@@ -237,89 +272,5 @@ func TestStamp_NeverGoesBack(t *testing.T) {
 	n.ok(c)
 	if again := n.Service(key("orders")).Stamp; again <= last {
 		t.Errorf("stamp of a service made anew is %d, before it was %d", again, last)
-	}
-}
-
-func TestFatal_NothingOfTheBatchIsApplied(t *testing.T) {
-	var fatal []error
-	n := &node{newFSM(t, Options{Fatal: func(err error) { fatal = append(fatal, err) }}), newScript(t)}
-	n.ok(register("orders", "10.0.0.1", 80))
-	before, applied := contents(t, n.FSM), n.Applied()
-
-	good, bad := n.entry(register("orders", "10.0.0.2", 80)), n.entry(registry.NoOp{})
-	bad.Data = append(bad.Data, 0x38, 1)
-	responses := n.ApplyBatch([]*raft.Log{good, n.configuration(), bad})
-	if len(responses) != 3 || len(fatal) != 1 || contents(t, n.FSM) != before || n.Applied() != applied {
-		t.Fatalf("responses %v, fatal %v, applied %d:\n%s", responses, fatal, n.Applied(), contents(t, n.FSM))
-	}
-	for _, word := range []string{"entry 13", "field 7", "newest version"} {
-		if !strings.Contains(fatal[0].Error(), word) {
-			t.Errorf("%q does not say %q", fatal[0], word)
-		}
-	}
-	if err, is := n.Apply(good).(error); !is || !errors.Is(err, fatal[0]) || n.Applied() != applied {
-		t.Errorf("the next batch was answered %v", err)
-	}
-	if _, err := n.Snapshot(); !errors.Is(err, fatal[0]) {
-		t.Errorf("a snapshot of a state that lacks entries: %v", err)
-	}
-}
-
-func TestFatal_FeatureLevelOfANewerBuild(t *testing.T) {
-	var fatal error
-	n := &node{newFSM(t, Options{Fatal: func(err error) { fatal = err }}), newScript(t)}
-	n.Apply(n.entry(registry.FeatureLevel{Level: Level + 1}))
-	if fatal == nil || n.FeatureLevel() != 1 {
-		t.Fatalf("fatal %v, level %d", fatal, n.FeatureLevel())
-	}
-}
-
-func TestFatal_PanicsByDefault(t *testing.T) {
-	n := newNode(t)
-	defer func() {
-		if recover() == nil {
-			t.Error("no panic")
-		}
-	}()
-	n.Apply(&raft.Log{Index: 11, Type: raft.LogCommand, Data: []byte("{}")})
-}
-
-func TestApplyBatch_ConfigurationEntries(t *testing.T) {
-	n := newNode(t)
-	responses := n.ApplyBatch([]*raft.Log{n.configuration(), n.entry(), n.entry(registry.NoOp{}, registry.NoOp{}), n.configuration()})
-	if len(responses) != 4 || responses[0] != nil || responses[3] != nil {
-		t.Fatalf("responses %v", responses)
-	}
-	if none, two := responses[1].([]registry.Result), responses[2].([]registry.Result); len(none) != 0 || len(two) != 2 {
-		t.Errorf("results %v and %v", none, two)
-	}
-	if n.Applied() != n.index {
-		t.Errorf("applied %d, want %d", n.Applied(), n.index)
-	}
-	restored := newFSM(t, Options{})
-	load(t, restored, save(t, n.FSM))
-	if restored.Applied() != n.index {
-		t.Errorf("a snapshot kept index %d, want %d", restored.Applied(), n.index)
-	}
-}
-
-func TestDigestCheck_FindsDivergence(t *testing.T) {
-	n := newNode(t)
-	n.ok(register("orders", "10.0.0.1", 80))
-	index, d := n.Digest()
-	n.ok(registry.DigestCheck{At: index, Digest: d})
-	n.ok(registry.DigestCheck{At: 5, Digest: registry.Digest{}})
-	if _, yes := n.Diverged(); yes {
-		t.Fatal("diverged from itself")
-	}
-	file := save(t, n.FSM)
-	n.ok(registry.DigestCheck{At: index, Digest: registry.Digest{1}})
-	n.ok(registry.DigestCheck{At: index + 1, Digest: registry.Digest{1}})
-	if at, yes := n.Diverged(); !yes || at != index {
-		t.Errorf("diverged at %d, %t, want %d", at, yes, index)
-	}
-	load(t, n.FSM, file)
-	if _, yes := n.Diverged(); yes {
-		t.Error("a restored snapshot left the alarm on")
 	}
 }

@@ -12,16 +12,16 @@ import (
 
 func genServiceKey(t *rapid.T) registry.ServiceKey {
 	return registry.ServiceKey{
-		Namespace: rapid.SampledFrom([]string{"public", "dev"}).Draw(t, "namespace"),
-		Grouped:   rapid.SampledFrom([]string{"G@@a", "G@@b", "H@@a", "not a key"}).Draw(t, "service"),
+		Namespace: rapid.SampledFrom([]string{"public", "public", "dev"}).Draw(t, "namespace"),
+		Grouped:   rapid.SampledFrom([]string{"G@@a", "G@@a", "G@@a", "G@@b", "not a key"}).Draw(t, "service"),
 	}
 }
 
 func genAddress(t *rapid.T) registry.Address {
 	return registry.Address{
-		Cluster: rapid.SampledFrom([]string{"DEFAULT", "c1"}).Draw(t, "cluster"),
-		IP:      rapid.SampledFrom([]string{"10.0.0.1", "10.0.0.2", "host", ""}).Draw(t, "ip"),
-		Port:    rapid.SampledFrom([]uint16{80, 0}).Draw(t, "port"),
+		Cluster: rapid.SampledFrom([]string{"DEFAULT", "DEFAULT", "c1"}).Draw(t, "cluster"),
+		IP:      rapid.SampledFrom([]string{"10.0.0.1", "10.0.0.1", "10.0.0.1", "10.0.0.2", ""}).Draw(t, "ip"),
+		Port:    rapid.SampledFrom([]uint16{80, 80, 0}).Draw(t, "port"),
 	}
 }
 

@@ -86,11 +86,12 @@ func (n *node) ok(c registry.Command) registry.Result {
 }
 
 // refused is do for a command that must be refused with an error that is want, and
-// must leave the state as it is but for the entry's time.
+// must leave the state as it is.
 func (n *node) refused(c registry.Command, want error) *registry.Error {
 	n.tb.Helper()
 	n.ok(registry.NoOp{})
 	before := contents(n.tb, n.FSM)
+	n.time -= second // at the same entry time, so that no tombstone ends in between
 	r := n.do(c)
 	if r.Err == nil || !r.Err.Is(want) {
 		n.tb.Fatalf("%+v: refused with %v, want %v", c, r.Err, want)

@@ -72,6 +72,12 @@ func TestEmptyServices_CleanUp(t *testing.T) {
 	if len(due) != 1 || due[0].Key != key("a") {
 		t.Fatalf("%+v", due)
 	}
+	leave("a") // used meanwhile, and empty again
+	n.refused(due[0], registry.ErrGuardFailed)
+	due = n.EmptyServices(n.time, 9)
+	if len(due) != 1 || due[0].Key != key("a") {
+		t.Fatalf("%+v", due)
+	}
 	n.ok(due[0])
 	if n.Service(key("a")) != nil || len(n.EmptyServices(1<<60, 9)) != 0 {
 		t.Error("the service is still there")
@@ -150,6 +156,10 @@ func TestMetadataBatch_AllOrNothing(t *testing.T) {
 	l, _ := n.Lease(2)
 	if len(r.Touched) != 1 || in.Timeouts.Beat != 9000 || len(in.Metadata) != 2 || l.Grant == ref.Grant {
 		t.Errorf("%+v: %+v", r, in)
+	}
+	n.ok(registry.MetadataBatch{Service: key("orders"), Metadata: registry.Metadata{{Key: "zone", Value: "b"}}})
+	if again, _ := n.Lease(2); again.Grant != l.Grant {
+		t.Error("metadata that says nothing of timeouts granted the lease anew")
 	}
 	if r := n.ok(registry.MetadataBatch{Service: key("none")}); r.Changed || len(r.Touched) != 0 {
 		t.Errorf("on a service that is not there: %+v", r)

@@ -102,8 +102,8 @@ func sortTombstones(all []tombstone) []tombstone {
 }
 
 // bury marks the key of a deregistered ephemeral instance for two of its beat intervals.
+// The key has no mark: registering the instance took it off.
 func (t *tx) bury(key registry.InstanceKey, interval uint32) {
-	t.clear(key)
 	tombs := &t.state.tombs
 	if len(tombs.queue) >= maxTombstones {
 		t.clear(tombs.first().key)

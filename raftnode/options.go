@@ -119,9 +119,8 @@ const (
 	queueBytes    = 8 << 20
 	entryCommands = 256
 	entryBytes    = 256 << 10
-	// inFlight is the number of entries on their way. Two overlap the leader's fsync with
-	// those of the followers; with more, entries are smaller and the disk is no quicker.
-	inFlight = 2
+	// inFlight is the number of entries on their way.
+	inFlight = 4
 	// forwardCalls is the number of calls to the leader on their way.
 	forwardCalls = 4
 

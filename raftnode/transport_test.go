@@ -92,7 +92,9 @@ func TestTransport_FallsSilentWhileTheStoreHangs(t *testing.T) {
 	for name, call := range map[string]func() error{
 		"append":   func() error { return a.AppendEntries("b/1", address, heartbeat(), &raft.AppendEntriesResponse{}) },
 		"pipeline": func() error { _, err := a.AppendEntriesPipeline("b/1", address); return err },
-		"vote":     func() error { return a.RequestVote("b/1", address, &raft.RequestVoteRequest{}, &raft.RequestVoteResponse{}) },
+		"vote": func() error {
+			return a.RequestVote("b/1", address, &raft.RequestVoteRequest{}, &raft.RequestVoteResponse{})
+		},
 		"pre-vote": func() error {
 			return a.RequestPreVote("b/1", address, &raft.RequestPreVoteRequest{}, &raft.RequestPreVoteResponse{})
 		},

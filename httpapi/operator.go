@@ -69,7 +69,9 @@ func memoryUsed() float64 {
 }
 
 // operatorServers is GET /operator/servers: the members of the cluster in Nacos' shape;
-// healthy=true leaves out those that are not UP.
+// healthy=true leaves out those that are not UP. A member whose client address is not
+// known yet is left out too: clients take their server list from here, and a peer port
+// in it would cost them a request for each visit.
 func (s *Server) operatorServers(r *request) error {
 	healthy, err := r.boundFlag("healthy")
 	if err != nil {
@@ -78,7 +80,7 @@ func (s *Server) operatorServers(r *request) error {
 	b := append(r.buffer(), `{"servers":[`...)
 	first := true
 	for _, m := range s.opts.Cluster.Members() {
-		if healthy && m.State != registry.MemberUp {
+		if m.Address == "" || healthy && m.State != registry.MemberUp {
 			continue
 		}
 		if !first {
@@ -91,13 +93,9 @@ func (s *Server) operatorServers(r *request) error {
 }
 
 func appendMember(b []byte, m registry.Member) []byte {
-	address := m.Address
-	if address == "" {
-		address = m.PeerAddress
-	}
-	host, portText, err := net.SplitHostPort(address)
+	host, portText, err := net.SplitHostPort(m.Address)
 	if err != nil {
-		host, portText = address, ""
+		host, portText = m.Address, ""
 	}
 	_, raftPort, _ := net.SplitHostPort(m.PeerAddress)
 	b = appendString(append(b, `{"ip":`...), host)
@@ -107,6 +105,6 @@ func appendMember(b []byte, m registry.Member) []byte {
 	b = appendString(append(b, `,"raftPort":`...), raftPort)
 	b = strconv.AppendBool(append(b, `,"leader":`...), m.Leader)
 	b = strconv.AppendBool(append(b, `,"voter":`...), m.Voter)
-	b = appendString(append(b, `},"address":`...), address)
+	b = appendString(append(b, `},"address":`...), m.Address)
 	return append(b, `,"failAccessCnt":0}`...)
 }

@@ -100,7 +100,7 @@ func (n *Node) assemble() error {
 func (n *Node) raftOptions(metrics prometheus.Registerer) (raftnode.Options, error) {
 	o := raftnode.DefaultOptions()
 	o.NodeID, o.DataDir = n.opts.NodeID, n.opts.DataDir
-	o.PeerAddr, o.Advertise, o.HTTPAddr = n.opts.PeerAddr, n.opts.Advertise, n.opts.HTTPAddr
+	o.PeerAddr, o.Advertise, o.HTTPAddr = n.opts.PeerAddr, n.opts.Advertise, n.opts.clientAddress()
 	o.BootstrapExpect, o.Join = n.opts.BootstrapExpect, n.opts.Join
 	o.ElectionTimeout, o.CommitTimeout = n.opts.ElectionTimeout, n.opts.commitTimeout(o.CommitTimeout)
 	o.SnapshotInterval, o.SnapshotEntries = n.opts.SnapshotInterval, n.opts.SnapshotEntries

@@ -84,6 +84,22 @@ func (o Options) clustered() bool { return o.BootstrapExpect > 1 || len(o.Join) 
 // secured tells whether peers can prove that they belong together.
 func (o Options) secured() bool { return o.ClusterSecretFile != "" || o.TLSCertFile != "" }
 
+// clientAddress is the host:port under which clients reach the node, as the other nodes
+// tell them: HTTPAddr, with the host of Advertise where it names none.
+func (o Options) clientAddress() string {
+	host, port, err := net.SplitHostPort(o.HTTPAddr)
+	if ip := net.ParseIP(host); err == nil && (host == "" || ip != nil && ip.IsUnspecified()) {
+		peer := o.Advertise
+		if peer == "" {
+			peer = o.PeerAddr
+		}
+		if peerHost, _, err := net.SplitHostPort(peer); err == nil && peerHost != "" {
+			return net.JoinHostPort(peerHost, port)
+		}
+	}
+	return o.HTTPAddr
+}
+
 func (o Options) commitTimeout(otherwise time.Duration) time.Duration {
 	if o.CommitTimeout > 0 {
 		return o.CommitTimeout

@@ -135,7 +135,11 @@ func (f *testFSM) ClusterID() string {
 	return f.state.Cluster
 }
 
-func (f *testFSM) Digest() (uint64, registry.Digest) { return f.Applied(), registry.Digest{} }
+// Digest moves with every entry, as the real one does with the last entry time.
+func (f *testFSM) Digest() (uint64, registry.Digest) {
+	at := f.Applied()
+	return at, registry.Digest{byte(at), byte(at >> 8)}
+}
 
 func (f *testFSM) count() int {
 	f.mu.Lock()

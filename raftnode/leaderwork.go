@@ -8,15 +8,14 @@ import (
 	"github.com/rollcall-io/rollcall/registry"
 )
 
-// digestInterval is how often replicas are compared at most.
-const digestInterval = time.Minute
-
 // runDigest is leader work: it proposes the state's digest, so that every node compares
-// its own at the same index, at most once a minute and only after a change.
+// its own at the same index, at most once an interval and only after a change. A check is an
+// entry itself and moves the last entry time, which the digest covers: what tells whether
+// anything changed is the index, else an idle cluster would write an entry a minute.
 func (n *Node) runDigest(ctx context.Context, term uint64) {
-	tick := time.NewTicker(digestInterval)
+	tick := time.NewTicker(n.opts.DigestInterval)
 	defer tick.Stop()
-	var last registry.Digest
+	var last uint64 // index of the newest check
 	for {
 		select {
 		case <-ctx.Done():
@@ -24,14 +23,15 @@ func (n *Node) runDigest(ctx context.Context, term uint64) {
 		case <-tick.C:
 		}
 		at, digest := n.fsm.Digest()
-		if at == 0 || digest == last {
+		if at == last {
 			continue
 		}
-		if _, err := n.ProposeAsLeader(ctx, term, registry.DigestCheck{At: at, Digest: digest}); err != nil {
+		result, err := n.ProposeAsLeader(ctx, term, registry.DigestCheck{At: at, Digest: digest})
+		if err != nil {
 			n.log.Debug("digest was not proposed", "err", err)
 			continue
 		}
-		last = digest
+		last = result.Index
 	}
 }
 

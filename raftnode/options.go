@@ -73,6 +73,9 @@ type Options struct {
 	TrailingLogs     uint64
 	TrailingBytes    uint64
 
+	// DigestInterval is how often replicas are compared at most.
+	DigestInterval time.Duration
+
 	// WriteTimeout bounds a write whose context has no earlier deadline.
 	WriteTimeout time.Duration
 	// MaxHolders bounds the writes that wait for a leader.
@@ -108,7 +111,7 @@ func DefaultOptions() Options {
 		ElectionTimeout: 700 * time.Millisecond, CommitTimeout: 2 * time.Millisecond, MaxAppendEntries: 256,
 		SnapshotInterval: 30 * time.Second, SnapshotEntries: 30_000, SnapshotBytes: 64 << 20,
 		TrailingLogs: 60_000, TrailingBytes: 256 << 20,
-		WriteTimeout: 3 * time.Second, MaxHolders: 1000,
+		DigestInterval: time.Minute, WriteTimeout: 3 * time.Second, MaxHolders: 1000,
 		MinFreeWrites: 512 << 20, MinFreeLead: 128 << 20,
 	}
 }
@@ -142,8 +145,8 @@ func (o *Options) Validate() error {
 	}
 	o.validateAddresses(bad)
 	o.validateRaft(bad)
-	if o.WriteTimeout <= 0 {
-		bad("write timeout %v: must be positive", o.WriteTimeout)
+	if o.WriteTimeout <= 0 || o.DigestInterval <= 0 {
+		bad("write timeout %v and digest interval %v: must be positive", o.WriteTimeout, o.DigestInterval)
 	}
 	return errors.Join(errs...)
 }

@@ -35,6 +35,7 @@ type feed struct {
 	waiting   map[registry.ServiceKey]*feedTask
 	queue     []*feedTask // in the order of their first change
 	resync    bool        // comes before the queue
+	resyncAt  time.Time
 	listeners []Listener
 }
 
@@ -87,7 +88,9 @@ func (f *feed) changed(key registry.ServiceKey, revision uint64) {
 func (f *feed) reset() {
 	clear(f.waiting)
 	f.queue = nil
-	f.resync = true
+	if !f.resync {
+		f.resync, f.resyncAt = true, wallClock()
+	}
 }
 
 // replaced is reset after all state was replaced.
@@ -150,7 +153,7 @@ func (f *feed) next() (task registry.ChangeTask, listeners []Listener, found boo
 	defer f.mu.Unlock()
 	if f.resync {
 		f.resync = false
-		return registry.ChangeTask{Kind: registry.TaskResync}, f.listeners, true
+		return registry.ChangeTask{Kind: registry.TaskResync, Since: f.resyncAt}, f.listeners, true
 	}
 	if len(f.queue) == 0 {
 		return task, nil, false
@@ -159,7 +162,8 @@ func (f *feed) next() (task registry.ChangeTask, listeners []Listener, found boo
 	f.queue[0] = nil
 	f.queue = f.queue[1:]
 	delete(f.waiting, t.key)
-	return registry.ChangeTask{Kind: registry.TaskDelete, Key: t.key, Revision: t.revision}, f.listeners, true
+	task = registry.ChangeTask{Kind: registry.TaskDelete, Key: t.key, Revision: t.revision, Since: t.since}
+	return task, f.listeners, true
 }
 
 // tell calls a listener and survives its panic.

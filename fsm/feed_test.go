@@ -77,6 +77,10 @@ func TestFeed_MergesAndHandsOutCurrentValues(t *testing.T) {
 		{Kind: registry.TaskDelete, Key: key("gone"), Revision: deleted.Index},
 	}
 	for i, task := range h.heard() {
+		if task.Since.IsZero() || time.Since(task.Since) > time.Minute {
+			t.Errorf("task %d was applied at %s", i, task.Since)
+		}
+		task.Since = time.Time{}
 		if task != want[i] {
 			t.Errorf("task %d is %+v, want %+v", i, task, want[i])
 		}

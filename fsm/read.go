@@ -70,6 +70,14 @@ func (f *FSM) FeatureLevel() uint32 {
 	return f.state.globals.Level
 }
 
+// DeletedStamp is the highest change stamp of a deleted service, 0 when none was ever
+// deleted: a service made anew under any name goes on above it.
+func (f *FSM) DeletedStamp() int64 {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.state.globals.DeletedStamp
+}
+
 // LastTime is the highest entry time so far, in milliseconds: the time by which
 // tombstones end and services have been empty.
 func (f *FSM) LastTime() int64 {

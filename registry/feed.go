@@ -1,5 +1,7 @@
 package registry
 
+import "time"
+
 // TaskKind says what a ChangeTask asks of a listener.
 type TaskKind uint8
 
@@ -24,4 +26,7 @@ type ChangeTask struct {
 	// TaskChange the service's revision when the task was handed out, of a TaskDelete the
 	// index of the deletion, of a TaskResync the applied index.
 	Revision uint64
+	// Since is when this node applied the oldest change that the task stands for: for
+	// metrics, by this node's own clock.
+	Since time.Time
 }

@@ -39,7 +39,7 @@ func testTransport(t *testing.T, node string) (*transport, raft.ServerAddress) {
 
 func heartbeat() *raft.AppendEntriesRequest {
 	return &raft.AppendEntriesRequest{
-		RPCHeader: raft.RPCHeader{ProtocolVersion: 3, ID: []byte("a/1"), Addr: []byte("a:1")}, Term: 7, Leader: []byte("a:1"),
+		RPCHeader: raft.RPCHeader{ProtocolVersion: 3, ID: []byte("a/1"), Addr: []byte("a:1")}, Term: 7,
 	}
 }
 

@@ -20,7 +20,7 @@ func TestIdentity_IsKept(t *testing.T) {
 	if err != nil || !found || got != want {
 		t.Fatalf("got %+v, %v, %v", got, found, err)
 	}
-	if NewNode() == NewNode() {
+	if a, b := NewNode(), NewNode(); a == b {
 		t.Error("two nodes get one id")
 	}
 }

@@ -1,0 +1,140 @@
+package e2e
+
+import (
+	"math"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/rollcall-io/rollcall/test/e2e/nodes"
+)
+
+func TestLeaderKilled_NoAcknowledgedWriteIsLostAndNobodyExpires(t *testing.T) {
+	c := nodes.Start(t, binary, 3)
+	alive := block("alive", "10.9.0.1", 2000, 30, brief)
+	c.Nodes()[0].MustRegister(alive...)
+	stopBeats := c.KeepBeating(alive...)
+	notes := c.Watch("alive", len(alive))
+	followers := c.Followers() // after the first kill they are simply other nodes than the dead one
+	writers := c.Write(64, 20*time.Millisecond, func() []*nodes.Node { return followers })
+
+	rounds, slow := either(3, 20), 0
+	for range rounds {
+		pass(2 * time.Second)
+		leader := c.Leader()
+		killed := time.Now()
+		leader.Kill()
+		var back time.Time
+		c.Until("write after the leader's death", func() bool {
+			back = writers.SentAfter(killed)
+			return !back.IsZero()
+		})
+		outage := back.Sub(killed)
+		t.Logf("outage %d ms", outage.Milliseconds())
+		if outage > 5*time.Second {
+			t.Errorf("writes were back after %s, want 5 s at most", outage)
+		}
+		if outage > 3*time.Second {
+			slow++
+		}
+		leader.Start()
+		c.WaitReady(leader)
+	}
+	if allowed := int(math.Ceil(float64(rounds) / 20)); slow > allowed {
+		t.Errorf("writes were back within 3 s in %d of %d rounds", rounds-slow, rounds)
+	}
+	acked := writers.Stop()
+	seen := notes()
+	stopBeats()
+	t.Logf("%d acknowledged writes listed on all nodes", checkAcked(t, c, acked))
+	if len(seen) > 0 {
+		t.Errorf("%d false sights, the first: %s", len(seen), seen[0])
+	}
+}
+
+func TestAllKilled_EverythingIsThereAndNothingExpiresBeforeAFullTimeout(t *testing.T) {
+	c := nodes.Start(t, binary, 3)
+	silent := block("svc", "10.0.0.1", 1000, 20, brief)
+	for i, in := range silent {
+		c.Nodes()[i%3].MustRegister(in)
+	}
+	target, err := net.Listen("tcp", "127.0.0.1:0") // what the persistent instance is probed at
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer target.Close()
+	form := nodes.Instance{Service: "lasting", IP: "127.0.0.1", Port: target.Addr().(*net.TCPAddr).Port}.Form()
+	form.Set("ephemeral", "false")
+	if a, err := c.Nodes()[0].Do(http.MethodPost, "/instance", form); err != nil || !a.OK() {
+		t.Fatalf("register a persistent instance: %v %+v", err, a)
+	}
+	for _, n := range c.Nodes() {
+		n.Kill()
+	}
+	pass(brief.Delete + time.Second) // longer than any of them may be silent
+	for _, n := range c.Nodes() {
+		n.Start()
+	}
+	c.WaitReady(c.Nodes()...)
+	ready := time.Now()
+	for time.Since(ready) < brief.Timeout-time.Second {
+		for _, n := range c.Nodes() {
+			for service, want := range map[string]int{"svc": len(silent), "lasting": 1} {
+				healthy := 0
+				for _, up := range n.Keys(service) {
+					if up {
+						healthy++
+					}
+				}
+				if healthy != want {
+					t.Fatalf("%s: %d healthy of %d of %s, %s after the start", n.ID, healthy, want, service, time.Since(ready))
+				}
+			}
+		}
+	}
+	for _, n := range c.Nodes() { // they are silent still, so they leave in the end
+		c.Until("silent instances gone on "+n.ID, func() bool { keys := n.Keys("svc"); return keys != nil && len(keys) == 0 })
+	}
+}
+
+func TestLeaderKilledAgainAndAgain_TheDeadLeaveAndTheLivingStay(t *testing.T) {
+	c := nodes.Start(t, binary, 3)
+	living, dead := block("svc", "10.0.0.1", 1000, 20, brief), block("svc", "10.0.0.2", 1000, 20, brief)
+	c.Nodes()[0].MustRegister(living...)
+	stop := c.KeepBeating(living...)
+	defer stop()
+	c.Nodes()[0].MustRegister(dead...)
+	start := time.Now()
+	every := either(4*time.Second, 10*time.Second)
+	next := start.Add(time.Second)
+	gone := time.Duration(0)
+	for round := 0; round < either(3, 6); {
+		if time.Now().After(next) {
+			next = next.Add(every)
+			round++
+			leader := c.Leader()
+			leader.Kill()
+			leader.Start()
+		}
+		for _, n := range c.Nodes() {
+			keys := n.Keys("svc")
+			if keys == nil {
+				continue // down or not ready
+			}
+			for _, in := range living {
+				if !keys[in.Key()] {
+					t.Fatalf("%s shows %s unhealthy or not at all, %s in", n.ID, in.Key(), time.Since(start))
+				}
+			}
+			if gone == 0 && len(keys) == len(living) {
+				gone = time.Since(start)
+			}
+		}
+		pass(50 * time.Millisecond)
+	}
+	if limit := brief.Delete + 5*time.Second; gone == 0 || gone > limit {
+		t.Errorf("the silent left after %s while leaders changed, want %s at most", gone, limit)
+	}
+	t.Logf("the silent left after %s", gone)
+}

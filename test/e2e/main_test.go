@@ -1,0 +1,90 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/rollcall-io/rollcall/test/e2e/nodes"
+)
+
+// binary is the path of the rollcall that all tests run.
+var binary string
+
+// long asks for the rounds that take minutes.
+var long = os.Getenv("ROLLCALL_E2E") == "long"
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "rollcall-e2e-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	if binary, err = nodes.Build(dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	code := m.Run()
+	if err := goleak.Find(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
+}
+
+// either is the first value in the short form, the second in the long one.
+func either[T any](short, whenLong T) T {
+	if long {
+		return whenLong
+	}
+	return short
+}
+
+// block makes n instances of one service, their ports from first up.
+func block(service, ip string, first, n int, like nodes.Instance) []nodes.Instance {
+	all := make([]nodes.Instance, n)
+	for i := range all {
+		all[i] = like
+		all[i].Service, all[i].IP, all[i].Port = service, ip, first+i
+	}
+	return all
+}
+
+// brief are timeouts that leave a beating client room on a busy machine, and still let a
+// test see an expiry.
+var brief = nodes.Instance{Interval: time.Second, Timeout: 4 * time.Second, Delete: 6 * time.Second}
+
+// pass lets time go by in which something must not happen.
+func pass(d time.Duration) { <-time.After(d) }
+
+// checkAcked fails the test when a node does not list what was acknowledged.
+func checkAcked(t *testing.T, c *nodes.Cluster, acked map[string][]string) int {
+	t.Helper()
+	total := 0
+	for service, want := range acked {
+		total += len(want)
+		for _, n := range c.Nodes() {
+			missing := ""
+			c.Until("acknowledged instances of "+service+" on "+n.ID, func() bool {
+				listed := n.Keys(service)
+				for _, key := range want {
+					if _, found := listed[key]; !found {
+						missing = key
+						return false
+					}
+				}
+				return listed != nil
+			})
+			if t.Failed() {
+				t.Fatalf("%s lost %s of %s", n.ID, missing, service)
+			}
+		}
+	}
+	return total
+}

@@ -113,6 +113,17 @@ func (s *Service) Instance(a Address) *Instance {
 	return nil
 }
 
+// InCluster are the instances of one cluster, in the order of their addresses. The slice
+// is shared: do not modify it.
+func (s *Service) InCluster(cluster string) []*Instance {
+	from, _ := s.search(Address{Cluster: cluster})
+	to := from
+	for to < len(s.instances) && s.instances[to].Cluster == cluster {
+		to++
+	}
+	return s.instances[from:to:to]
+}
+
 // Cluster is the settings of a cluster, and whether the service has it.
 func (s *Service) Cluster(name string) (Cluster, bool) {
 	i, found := slices.BinarySearchFunc(s.Clusters, name, func(c Cluster, n string) int { return strings.Compare(c.Name, n) })

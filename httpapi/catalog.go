@@ -9,7 +9,7 @@ import (
 
 var catalogRoutes = []route{
 	{http.MethodGet, nsPrefix + "/catalog/service", reads, (*Server).catalogService},
-	{http.MethodGet, nsPrefix + "/catalog/services", reads, (*Server).catalogServices},
+	{http.MethodGet, nsPrefix + "/catalog/services", scans, (*Server).catalogServices},
 }
 
 // catalogService is GET /catalog/service: what Nacos' console shows of a service.

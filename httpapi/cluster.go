@@ -12,7 +12,7 @@ var clusterRoutes = []route{
 	{http.MethodPut, nsPrefix + "/cluster", write, (*Server).updateCluster},
 	{http.MethodPut, nsPrefix + "/health", write, (*Server).setHealth},
 	{http.MethodPut, nsPrefix + "/health/instance", write, (*Server).setHealth},
-	{http.MethodGet, nsPrefix + "/health/server", reads, (*Server).healthServer},
+	{http.MethodGet, nsPrefix + "/health/server", shared, (*Server).healthServer},
 }
 
 // updateCluster is PUT /cluster: the probe and metadata of a cluster, made when missing.

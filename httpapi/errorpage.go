@@ -7,11 +7,15 @@ import (
 )
 
 // noRoute answers what no route takes: 501 under the naming prefix, as Nacos' filter
-// does for unknown paths and verbs alike, and 404 elsewhere.
+// does for unknown paths and verbs alike. Elsewhere a known path with another verb is
+// 500, with the text of its framework, and an unknown one 404.
 func (s *Server) noRoute(r *request) error {
 	path := r.gin.Request.URL.Path
 	if path == nsPrefix || strings.HasPrefix(path, nsPrefix+"/") {
 		return r.errorPage(http.StatusNotImplemented, "no such api:"+r.gin.Request.Method+":"+path)
+	}
+	if s.paths[strings.TrimSuffix(path, "/")] {
+		return failed("Request method '" + shorten(r.gin.Request.Method) + "' not supported")
 	}
 	return r.errorPage(http.StatusNotFound, "No message available")
 }

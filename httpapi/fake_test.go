@@ -18,6 +18,7 @@ type fake struct {
 	state    *registry.State
 	index    uint64
 	switches registry.Switches
+	settings fakeSettings
 
 	// The functions replace what the fake does when they are set.
 	propose   func(context.Context, registry.Command) (registry.Result, error)
@@ -75,8 +76,6 @@ func (f *fake) NamespaceIDs() []string {
 	defer f.mu.RUnlock()
 	return f.state.Namespaces()
 }
-
-func (f *fake) Namespaces() []registry.Namespace { return nil }
 
 func (f *fake) Counts() (services, instances int) {
 	f.mu.RLock()
@@ -231,6 +230,8 @@ func (f *fake) applyService(c registry.Command) *registry.Error {
 			return registry.ErrServiceNotFound
 		}
 		f.edit(c.Key, func(d *registry.Draft) { d.PutCluster(c.Cluster) })
+	default:
+		return f.applySettings(c)
 	}
 	return nil
 }

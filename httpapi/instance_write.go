@@ -21,7 +21,7 @@ func instanceRoutesUnder(prefix string) []route {
 		{http.MethodDelete, prefix, write, (*Server).deregister},
 		{http.MethodGet, prefix, reads, (*Server).detail},
 		{http.MethodGet, prefix + "/list", reads, (*Server).list},
-		{http.MethodGet, prefix + "/statuses", reads, (*Server).statuses},
+		{http.MethodGet, prefix + "/statuses", statusReads, (*Server).statuses},
 		{http.MethodPut, prefix + "/beat", write, (*Server).beat},
 		{http.MethodPut, prefix + "/metadata/batch", write, (*Server).mergeMetadata},
 		{http.MethodDelete, prefix + "/metadata/batch", write, (*Server).dropMetadata},

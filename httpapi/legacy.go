@@ -11,6 +11,7 @@ import (
 var legacyRoutes = append(instanceRoutesUnder(nsPrefix+"/api"),
 	route{http.MethodGet, nsPrefix + "/api/srvIPXT", reads, (*Server).legacyList},
 	route{http.MethodGet, nsPrefix + "/api/clientBeat", write, (*Server).beat},
+	route{http.MethodGet, nsPrefix + "/api/allDomNames", allNames, (*Server).legacyNames},
 )
 
 // legacyList is GET /api/srvIPXT: the list of the service named by dom, always in the
@@ -25,4 +26,20 @@ func (s *Server) legacyList(r *request) error {
 		return err
 	}
 	return s.answerList(r, key)
+}
+
+// legacyNames is GET /api/allDomNames: bare names by namespace. count is the number of
+// services.
+func (s *Server) legacyNames(r *request) error {
+	b := append(r.buffer(), `{"count":`...)
+	services, _ := s.opts.Reader.Counts()
+	b = append(appendInt(b, int64(services)), `,"doms":{`...)
+	for i, id := range s.opts.Reader.NamespaceIDs() {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(appendString(b, id), ':')
+		b = appendNames(b, s.opts.Reader.Services(id), nil)
+	}
+	return r.json(append(b, "}}"...))
 }

@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -11,14 +12,15 @@ import (
 )
 
 // operatorRoutes exist under two names each.
-var operatorRoutes = append(operatorRoutesUnder(nsPrefix+"/operator"), operatorRoutesUnder(nsPrefix+"/ops")...)
+var operatorRoutes = slices.Concat(operatorRoutesUnder(nsPrefix+"/operator"), operatorRoutesUnder(nsPrefix+"/ops"),
+	nodeRoutesUnder(nsPrefix+"/operator"), nodeRoutesUnder(nsPrefix+"/ops"))
 
 func operatorRoutesUnder(prefix string) []route {
 	return []route{
-		{http.MethodGet, prefix + "/metrics", reads, (*Server).operatorMetrics},
-		{http.MethodGet, prefix + "/servers", reads, (*Server).operatorServers},
-		{http.MethodGet, prefix + "/switches", reads, (*Server).switches},
-		{http.MethodPut, prefix + "/switches", write, (*Server).setSwitch},
+		{http.MethodGet, prefix + "/metrics", shared, (*Server).operatorMetrics},
+		{http.MethodGet, prefix + "/servers", shared, (*Server).operatorServers},
+		{http.MethodGet, prefix + "/switches", shared, (*Server).switches},
+		{http.MethodPut, prefix + "/switches", adminWrite, (*Server).setSwitch},
 	}
 }
 

@@ -3,18 +3,10 @@ package httpapi
 import (
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
-)
-
-// access says what a route touches, and so what must hold before it runs.
-type access uint8
-
-const (
-	probe access = iota // nothing: answered in every state of the node
-	reads               // the state: not before the node was ready; may ask for consistency
-	write               // the cluster: not before the node was ready
 )
 
 type route struct {
@@ -34,6 +26,7 @@ const (
 func (s *Server) newEngine() *gin.Engine {
 	gin.SetMode(gin.ReleaseMode)
 	e := gin.New()
+	s.paths = make(map[string]bool)
 	e.RedirectTrailingSlash = false
 	e.RedirectFixedPath = false
 	e.HandleMethodNotAllowed = false
@@ -42,8 +35,9 @@ func (s *Server) newEngine() *gin.Engine {
 		s.log.Error("trusted proxies", "err", err)
 	}
 	for _, rt := range slices.Concat(instanceRoutes, legacyRoutes, serviceRoutes, clusterRoutes,
-		catalogRoutes, operatorRoutes, probeRoutes) {
+		catalogRoutes, catalogInstanceRoutes, operatorRoutes, namespaceRoutes, coreRoutes, probeRoutes) {
 		h := s.adapt(rt)
+		s.paths[rt.path] = strings.HasPrefix(rt.path, "/nacos/")
 		e.Handle(rt.method, rt.path, h)
 		e.Handle(rt.method, rt.path+"/", h)
 	}
@@ -67,7 +61,7 @@ func (s *Server) adapt(rt route) gin.HandlerFunc {
 }
 
 func (s *Server) run(r *request, rt route) error {
-	if rt.access != probe {
+	if rt.access.state != needNothing {
 		if err := s.ready(); err != nil {
 			return err
 		}
@@ -75,7 +69,7 @@ func (s *Server) run(r *request, rt route) error {
 	if err := r.readParams(); err != nil {
 		return err
 	}
-	if rt.access == reads {
+	if rt.access.state == needConsistent {
 		if err := s.consistent(r); err != nil {
 			return err
 		}

@@ -22,6 +22,7 @@ type Server struct {
 	metrics *metrics
 	lists   *listCache
 	once    onceLog
+	paths   map[string]bool // of Nacos' routes; not changed after New
 	headers answerHeaders
 	pool    sync.Pool
 

@@ -12,8 +12,8 @@ var serviceRoutes = []route{
 	{http.MethodPut, nsPrefix + "/service", write, (*Server).updateService},
 	{http.MethodDelete, nsPrefix + "/service", write, (*Server).deleteService},
 	{http.MethodGet, nsPrefix + "/service", reads, (*Server).service},
-	{http.MethodGet, nsPrefix + "/service/list", reads, (*Server).serviceList},
-	{http.MethodGet, nsPrefix + "/service/names", reads, (*Server).serviceNames},
+	{http.MethodGet, nsPrefix + "/service/list", scans, (*Server).serviceList},
+	{http.MethodGet, nsPrefix + "/service/names", everywhere, (*Server).serviceNames},
 	{http.MethodPut, nsPrefix + "/service/checksum", reads, (*Server).serviceChecksum},
 }
 

@@ -25,6 +25,9 @@ var allowed = map[string][]string{
 	"internal/app":         {"registry", "fsm", "raftnode", "health", "httpapi"},
 	"internal/clustertest": {"registry", "internal/app", "raft"},
 	"internal/arrows":      {},
+	"test/e2e":             {"test/e2e/nodes"},
+	"test/e2e/nodes":       {},
+	"test/field":           {"internal/clustertest"},
 	"cmd/rollcall":         {"internal/app"},
 }
 

@@ -98,25 +98,48 @@ func TestAllKilled_EverythingIsThereAndNothingExpiresBeforeAFullTimeout(t *testi
 	}
 }
 
+// leaderLoop kills the leader every so often; each time another node leads, since the
+// dead one is started again only before the next kill.
+type leaderLoop struct {
+	c      *nodes.Cluster
+	every  time.Duration
+	next   time.Time
+	fallen *nodes.Node
+	kills  int
+}
+
+// step kills when it is time.
+func (l *leaderLoop) step() {
+	if time.Now().Before(l.next) {
+		return
+	}
+	if l.fallen != nil {
+		l.fallen.Start()
+		l.c.WaitReady(l.fallen)
+	}
+	l.next = time.Now().Add(l.every)
+	l.fallen = l.c.Leader()
+	l.fallen.Kill()
+	l.kills++
+}
+
 func TestLeaderKilledAgainAndAgain_TheDeadLeaveAndTheLivingStay(t *testing.T) {
+	like := nodes.Instance{Interval: 500 * time.Millisecond, Timeout: 3 * time.Second, Delete: 6 * time.Second}
+	if long {
+		like = nodes.Instance{Interval: time.Second, Timeout: 6 * time.Second, Delete: 12 * time.Second}
+	}
+	limit := like.Delete + either(8*time.Second, 5*time.Second)
 	c := nodes.Start(t, binary, 3)
-	living, dead := block("svc", "10.0.0.1", 1000, 20, brief), block("svc", "10.0.0.2", 1000, 20, brief)
+	living, dead := block("svc", "10.0.0.1", 1000, 20, like), block("svc", "10.0.0.2", 1000, 20, like)
 	c.Nodes()[0].MustRegister(living...)
 	stop := c.KeepBeating(living...)
 	defer stop()
-	c.Nodes()[0].MustRegister(dead...)
-	start := time.Now()
-	every := either(4*time.Second, 10*time.Second)
-	next := start.Add(time.Second)
-	gone := time.Duration(0)
-	for round := 0; round < either(3, 6); {
-		if time.Now().After(next) {
-			next = next.Add(every)
-			round++
-			leader := c.Leader()
-			leader.Kill()
-			leader.Start()
-		}
+	killer := leaderLoop{c: c, every: either(6*time.Second, 10*time.Second), next: time.Now()}
+	killer.step()
+	c.Others(killer.fallen)[0].MustRegister(dead...)
+	start, gone := time.Now(), time.Duration(0)
+	for killer.kills < either(3, 6) || gone == 0 && time.Since(start) < limit {
+		killer.step()
 		for _, n := range c.Nodes() {
 			keys := n.Keys("svc")
 			if keys == nil {
@@ -133,7 +156,7 @@ func TestLeaderKilledAgainAndAgain_TheDeadLeaveAndTheLivingStay(t *testing.T) {
 		}
 		pass(50 * time.Millisecond)
 	}
-	if limit := brief.Delete + 5*time.Second; gone == 0 || gone > limit {
+	if gone == 0 || gone > limit {
 		t.Errorf("the silent left after %s while leaders changed, want %s at most", gone, limit)
 	}
 	t.Logf("the silent left after %s", gone)

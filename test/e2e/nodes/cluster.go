@@ -16,7 +16,7 @@ const (
 	// patience bounds every wait of a helper.
 	patience = 30 * time.Second
 	pollStep = 20 * time.Millisecond
-	logLines = 40
+	logLines = 25
 )
 
 // Cluster is a number of node processes. Its methods are for the test's goroutine,

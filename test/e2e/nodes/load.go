@@ -57,8 +57,13 @@ func (c *Cluster) KeepBeating(instances ...Instance) (stop func()) {
 }
 
 // Watch looks at a service on every node that answers and notes each sight of it with
-// other than want healthy instances. stop ends it and returns the notes.
+// other than want healthy instances, from when all running nodes list them. stop ends it
+// and returns the notes.
 func (c *Cluster) Watch(service string, want int) (stop func() []string) {
+	c.t.Helper()
+	for _, n := range c.nodes {
+		c.Until("instances of "+service+" on "+n.ID, func() bool { return !n.Running() || len(n.Keys(service)) == want })
+	}
 	b := newBackground()
 	var mu sync.Mutex
 	var notes []string

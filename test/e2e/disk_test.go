@@ -1,0 +1,100 @@
+package e2e
+
+import (
+	"bytes"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rollcall-io/rollcall/test/e2e/nodes"
+)
+
+// diskSize is the size of each node's disk: more than what must be free for writes, and
+// that is all in memory.
+const diskSize = "700m"
+
+// onSmallDisks gives each node of a cluster a file system of its own.
+func onSmallDisks(t *testing.T, c *nodes.Cluster) {
+	t.Helper()
+	for _, n := range c.Nodes() {
+		if err := os.MkdirAll(n.Dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size="+diskSize, "tmpfs", n.Dir).CombinedOutput(); err != nil {
+			t.Skipf("a small disk for each node needs the right to mount one: %v: %s", err, out)
+		}
+		t.Cleanup(func() {
+			n.Kill()
+			if out, err := exec.Command("umount", n.Dir).CombinedOutput(); err != nil {
+				t.Errorf("umount %s: %v: %s", n.Dir, err, out)
+			}
+		})
+	}
+}
+
+// fill writes zeros to a file on the node's disk until so many bytes are there, or the
+// disk is full.
+func fill(t *testing.T, n *nodes.Node, bytesWanted int) {
+	t.Helper()
+	f, err := os.OpenFile(filepath.Join(n.Dir, "ballast"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for zeros := make([]byte, 1<<20); bytesWanted > 0; bytesWanted -= len(zeros) {
+		if _, err := f.Write(zeros[:min(bytesWanted, len(zeros))]); err != nil {
+			return // full
+		}
+	}
+}
+
+func TestLeadersDiskFull_WritesGoOnElsewhereAndNoneIsLost(t *testing.T) {
+	c := nodes.New(t, binary, 3)
+	onSmallDisks(t, c)
+	for _, n := range c.Nodes() {
+		n.Start()
+	}
+	c.WaitReady(c.Nodes()...)
+	writers := c.Write(4, 20*time.Millisecond, c.Nodes)
+	full := c.Leader()
+	before := full.Log()
+
+	fill(t, full, 300<<20) // under 512 MiB are free: refused clearly, while it leads
+	c.Within(10*time.Second, "refusal for want of disk", func() bool {
+		a, err := full.Register(nodes.Instance{Service: "svc", IP: "10.0.0.1", Port: 80}.Lasting())
+		return err == nil && a.Status == http.StatusServiceUnavailable && strings.Contains(a.Body, "disk")
+	})
+
+	filled := time.Now()
+	fill(t, full, 1<<30) // to the brim
+	var back time.Time
+	c.Within(20*time.Second, "write after the leader's disk was full", func() bool {
+		back = writers.SentAfter(filled)
+		return !back.IsZero()
+	})
+	if outage := back.Sub(filled); outage > 10*time.Second {
+		t.Errorf("writes were back after %s, want 10 s at most", outage)
+	} else {
+		t.Logf("outage %s", outage)
+	}
+	pass(2 * time.Second)
+	if leader := c.Leader(); leader == full {
+		t.Errorf("%s leads although its disk is full", full.ID)
+	}
+
+	if err := os.Remove(filepath.Join(full.Dir, "ballast")); err != nil {
+		t.Fatal(err)
+	}
+	if !full.Running() { // it may end with a clear message
+		if said := strings.TrimPrefix(full.Log(), before); !bytes.Contains([]byte(said), []byte("space")) {
+			t.Errorf("%s ended without a word about space: %s", full.ID, said)
+		}
+		full.Start()
+	}
+	c.WaitReady(full)
+	t.Logf("%d acknowledged writes listed on all nodes", checkAcked(t, c, writers.Stop()))
+}

@@ -86,6 +86,9 @@ type Options struct {
 
 	// OnBeats handles a batch of beats on the leader.
 	OnBeats func(context.Context, registry.BeatBatch) (registry.BeatAnswer, error)
+	// OnAsk answers questions of other nodes, by topic; see Node.AskOthers. It bounds its
+	// own time. A topic that is not there is refused.
+	OnAsk map[string]func(ctx context.Context, question []byte) ([]byte, error)
 	// LeaderJobs run during each term of this node.
 	LeaderJobs []LeaderJob
 	// Unchanged answers a registration that would change nothing, refreshing its lease.

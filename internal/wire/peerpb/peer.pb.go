@@ -1271,6 +1271,104 @@ func (x *JoinResponse) GetRefusal() string {
 	return ""
 }
 
+type AskRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Who of the asked node is to answer; a topic that it does not know is UNIMPLEMENTED.
+	Topic string `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
+	// Question and answer are in a form of the topic's own.
+	Question      []byte `protobuf:"bytes,2,opt,name=question,proto3" json:"question,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AskRequest) Reset() {
+	*x = AskRequest{}
+	mi := &file_peer_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AskRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AskRequest) ProtoMessage() {}
+
+func (x *AskRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_peer_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AskRequest.ProtoReflect.Descriptor instead.
+func (*AskRequest) Descriptor() ([]byte, []int) {
+	return file_peer_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *AskRequest) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *AskRequest) GetQuestion() []byte {
+	if x != nil {
+		return x.Question
+	}
+	return nil
+}
+
+type AskResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Answer        []byte                 `protobuf:"bytes,1,opt,name=answer,proto3" json:"answer,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AskResponse) Reset() {
+	*x = AskResponse{}
+	mi := &file_peer_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AskResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AskResponse) ProtoMessage() {}
+
+func (x *AskResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_peer_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AskResponse.ProtoReflect.Descriptor instead.
+func (*AskResponse) Descriptor() ([]byte, []int) {
+	return file_peer_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *AskResponse) GetAnswer() []byte {
+	if x != nil {
+		return x.Answer
+	}
+	return nil
+}
+
 var File_peer_proto protoreflect.FileDescriptor
 
 const file_peer_proto_rawDesc = "" +
@@ -1374,14 +1472,21 @@ const file_peer_proto_rawDesc = "" +
 	"\n" +
 	"not_leader\x18\x01 \x01(\bR\tnotLeader\x12.\n" +
 	"\x06leader\x18\x02 \x01(\v2\x16.rollcall.peer.v1.HintR\x06leader\x12\x18\n" +
-	"\arefusal\x18\x03 \x01(\tR\arefusal2\xda\x03\n" +
+	"\arefusal\x18\x03 \x01(\tR\arefusal\">\n" +
+	"\n" +
+	"AskRequest\x12\x14\n" +
+	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x1a\n" +
+	"\bquestion\x18\x02 \x01(\fR\bquestion\"%\n" +
+	"\vAskResponse\x12\x16\n" +
+	"\x06answer\x18\x01 \x01(\fR\x06answer2\x9e\x04\n" +
 	"\x04Peer\x12N\n" +
 	"\aPropose\x12 .rollcall.peer.v1.ProposeRequest\x1a!.rollcall.peer.v1.ProposeResponse\x12T\n" +
 	"\tReadIndex\x12\".rollcall.peer.v1.ReadIndexRequest\x1a#.rollcall.peer.v1.ReadIndexResponse\x12H\n" +
 	"\x05Beats\x12\x1e.rollcall.peer.v1.BeatsRequest\x1a\x1f.rollcall.peer.v1.BeatsResponse\x12Q\n" +
 	"\bProgress\x12!.rollcall.peer.v1.ProgressRequest\x1a\".rollcall.peer.v1.ProgressResponse\x12H\n" +
 	"\x05Hello\x12\x1e.rollcall.peer.v1.HelloRequest\x1a\x1f.rollcall.peer.v1.HelloResponse\x12E\n" +
-	"\x04Join\x12\x1d.rollcall.peer.v1.JoinRequest\x1a\x1e.rollcall.peer.v1.JoinResponseB6Z4github.com/rollcall-io/rollcall/internal/wire/peerpbb\x06proto3"
+	"\x04Join\x12\x1d.rollcall.peer.v1.JoinRequest\x1a\x1e.rollcall.peer.v1.JoinResponse\x12B\n" +
+	"\x03Ask\x12\x1c.rollcall.peer.v1.AskRequest\x1a\x1d.rollcall.peer.v1.AskResponseB6Z4github.com/rollcall-io/rollcall/internal/wire/peerpbb\x06proto3"
 
 var (
 	file_peer_proto_rawDescOnce sync.Once
@@ -1395,7 +1500,7 @@ func file_peer_proto_rawDescGZIP() []byte {
 	return file_peer_proto_rawDescData
 }
 
-var file_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_peer_proto_goTypes = []any{
 	(*Hint)(nil),              // 0: rollcall.peer.v1.Hint
 	(*Fault)(nil),             // 1: rollcall.peer.v1.Fault
@@ -1415,6 +1520,8 @@ var file_peer_proto_goTypes = []any{
 	(*HelloResponse)(nil),     // 15: rollcall.peer.v1.HelloResponse
 	(*JoinRequest)(nil),       // 16: rollcall.peer.v1.JoinRequest
 	(*JoinResponse)(nil),      // 17: rollcall.peer.v1.JoinResponse
+	(*AskRequest)(nil),        // 18: rollcall.peer.v1.AskRequest
+	(*AskResponse)(nil),       // 19: rollcall.peer.v1.AskResponse
 }
 var file_peer_proto_depIdxs = []int32{
 	0,  // 0: rollcall.peer.v1.ProposeResponse.leader:type_name -> rollcall.peer.v1.Hint
@@ -1439,14 +1546,16 @@ var file_peer_proto_depIdxs = []int32{
 	11, // 19: rollcall.peer.v1.Peer.Progress:input_type -> rollcall.peer.v1.ProgressRequest
 	14, // 20: rollcall.peer.v1.Peer.Hello:input_type -> rollcall.peer.v1.HelloRequest
 	16, // 21: rollcall.peer.v1.Peer.Join:input_type -> rollcall.peer.v1.JoinRequest
-	3,  // 22: rollcall.peer.v1.Peer.Propose:output_type -> rollcall.peer.v1.ProposeResponse
-	7,  // 23: rollcall.peer.v1.Peer.ReadIndex:output_type -> rollcall.peer.v1.ReadIndexResponse
-	10, // 24: rollcall.peer.v1.Peer.Beats:output_type -> rollcall.peer.v1.BeatsResponse
-	12, // 25: rollcall.peer.v1.Peer.Progress:output_type -> rollcall.peer.v1.ProgressResponse
-	15, // 26: rollcall.peer.v1.Peer.Hello:output_type -> rollcall.peer.v1.HelloResponse
-	17, // 27: rollcall.peer.v1.Peer.Join:output_type -> rollcall.peer.v1.JoinResponse
-	22, // [22:28] is the sub-list for method output_type
-	16, // [16:22] is the sub-list for method input_type
+	18, // 22: rollcall.peer.v1.Peer.Ask:input_type -> rollcall.peer.v1.AskRequest
+	3,  // 23: rollcall.peer.v1.Peer.Propose:output_type -> rollcall.peer.v1.ProposeResponse
+	7,  // 24: rollcall.peer.v1.Peer.ReadIndex:output_type -> rollcall.peer.v1.ReadIndexResponse
+	10, // 25: rollcall.peer.v1.Peer.Beats:output_type -> rollcall.peer.v1.BeatsResponse
+	12, // 26: rollcall.peer.v1.Peer.Progress:output_type -> rollcall.peer.v1.ProgressResponse
+	15, // 27: rollcall.peer.v1.Peer.Hello:output_type -> rollcall.peer.v1.HelloResponse
+	17, // 28: rollcall.peer.v1.Peer.Join:output_type -> rollcall.peer.v1.JoinResponse
+	19, // 29: rollcall.peer.v1.Peer.Ask:output_type -> rollcall.peer.v1.AskResponse
+	23, // [23:30] is the sub-list for method output_type
+	16, // [16:23] is the sub-list for method input_type
 	16, // [16:16] is the sub-list for extension type_name
 	16, // [16:16] is the sub-list for extension extendee
 	0,  // [0:16] is the sub-list for field type_name
@@ -1463,7 +1572,7 @@ func file_peer_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_peer_proto_rawDesc), len(file_peer_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   18,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -28,6 +28,7 @@ const (
 	Peer_Progress_FullMethodName  = "/rollcall.peer.v1.Peer/Progress"
 	Peer_Hello_FullMethodName     = "/rollcall.peer.v1.Peer/Hello"
 	Peer_Join_FullMethodName      = "/rollcall.peer.v1.Peer/Join"
+	Peer_Ask_FullMethodName       = "/rollcall.peer.v1.Peer/Ask"
 )
 
 // PeerClient is the client API for Peer service.
@@ -46,6 +47,8 @@ type PeerClient interface {
 	Hello(ctx context.Context, in *HelloRequest, opts ...grpc.CallOption) (*HelloResponse, error)
 	// Join asks the leader to take a node into the configuration, or to note its address.
 	Join(ctx context.Context, in *JoinRequest, opts ...grpc.CallOption) (*JoinResponse, error)
+	// Ask puts a question about what a node knows alone, such as its subscribers.
+	Ask(ctx context.Context, in *AskRequest, opts ...grpc.CallOption) (*AskResponse, error)
 }
 
 type peerClient struct {
@@ -116,6 +119,16 @@ func (c *peerClient) Join(ctx context.Context, in *JoinRequest, opts ...grpc.Cal
 	return out, nil
 }
 
+func (c *peerClient) Ask(ctx context.Context, in *AskRequest, opts ...grpc.CallOption) (*AskResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(AskResponse)
+	err := c.cc.Invoke(ctx, Peer_Ask_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // PeerServer is the server API for Peer service.
 // All implementations must embed UnimplementedPeerServer
 // for forward compatibility.
@@ -132,6 +145,8 @@ type PeerServer interface {
 	Hello(context.Context, *HelloRequest) (*HelloResponse, error)
 	// Join asks the leader to take a node into the configuration, or to note its address.
 	Join(context.Context, *JoinRequest) (*JoinResponse, error)
+	// Ask puts a question about what a node knows alone, such as its subscribers.
+	Ask(context.Context, *AskRequest) (*AskResponse, error)
 	mustEmbedUnimplementedPeerServer()
 }
 
@@ -159,6 +174,9 @@ func (UnimplementedPeerServer) Hello(context.Context, *HelloRequest) (*HelloResp
 }
 func (UnimplementedPeerServer) Join(context.Context, *JoinRequest) (*JoinResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Join not implemented")
+}
+func (UnimplementedPeerServer) Ask(context.Context, *AskRequest) (*AskResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Ask not implemented")
 }
 func (UnimplementedPeerServer) mustEmbedUnimplementedPeerServer() {}
 func (UnimplementedPeerServer) testEmbeddedByValue()              {}
@@ -289,6 +307,24 @@ func _Peer_Join_Handler(srv interface{}, ctx context.Context, dec func(interface
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Peer_Ask_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(AskRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PeerServer).Ask(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Peer_Ask_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PeerServer).Ask(ctx, req.(*AskRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Peer_ServiceDesc is the grpc.ServiceDesc for Peer service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -319,6 +355,10 @@ var Peer_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Join",
 			Handler:    _Peer_Join_Handler,
+		},
+		{
+			MethodName: "Ask",
+			Handler:    _Peer_Ask_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

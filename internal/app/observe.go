@@ -11,6 +11,8 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/rollcall-io/rollcall/raftnode"
 )
 
 func newLogger(o Options) (hclog.Logger, error) {
@@ -21,7 +23,9 @@ func newLogger(o Options) (hclog.Logger, error) {
 	if level == hclog.NoLevel {
 		return nil, fmt.Errorf("--log-level %q: must be trace, debug, info, warn, error or off", o.LogLevel)
 	}
-	return hclog.New(&hclog.LoggerOptions{Name: "rollcall", Level: level, JSONFormat: o.LogFormat == "json"}), nil
+	return hclog.New(&hclog.LoggerOptions{
+		Name: "rollcall", Level: level, JSONFormat: o.LogFormat == "json", Exclude: raftnode.LogFilter(),
+	}), nil
 }
 
 // newMetrics is a node's own registry, with the process's figures and the version.
@@ -42,7 +46,7 @@ func newMetrics(o Options) *prometheus.Registry {
 func (o Options) effective() []any {
 	return []any{
 		"version", o.Version, "node_id", o.NodeID, "data_dir", o.DataDir,
-		"http_addr", o.HTTPAddr, "max_connections", o.MaxConnections, "peer_addr", o.PeerAddr, "advertise", o.Advertise,
+		"http_addr", o.HTTPAddr, "max_connections", o.MaxConnections, "peer_addr", o.PeerAddr, "push_addr", o.PushAddr, "advertise", o.Advertise,
 		"bootstrap_expect", o.BootstrapExpect, "join", strings.Join(o.Join, ","),
 		"cluster_secret_file", o.ClusterSecretFile, "tls_cert_file", o.TLSCertFile, "tls_ca_file", o.TLSCAFile,
 		"election_timeout", o.ElectionTimeout, "snapshot_interval", o.SnapshotInterval,

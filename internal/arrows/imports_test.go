@@ -29,7 +29,8 @@ var allowed = map[string][]string{
 	"test/e2e":             {"test/e2e/nodes"},
 	"test/e2e/nodes":       {},
 	"test/field":           {"internal/clustertest"},
-	"cmd/rollcall":         {"internal/app"},
+	"internal/bench":       {},
+	"cmd/rollcall":         {"internal/app", "internal/bench"},
 }
 
 // pureStd is all that the domain may use of the standard library.

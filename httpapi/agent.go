@@ -1,6 +1,9 @@
 package httpapi
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // agent is the kind and version of a client library, told by its User-Agent.
 type agent struct {
@@ -27,6 +30,7 @@ var agentPrefixes = [...]struct {
 }{
 	{"Nacos-Java-Client", agentJava},
 	{"Nacos-Go-Client", agentGo},
+	{"Nacos-go-Client", agentGo}, // the first release; Nacos does not know it
 	{"Nacos-Python-Client", agentPython},
 	{"Nacos-CSharp-Client", agentCSharp},
 	{"Nacos-C-Client", agentC},
@@ -38,16 +42,25 @@ var agentPrefixes = [...]struct {
 // themselves in Client-Version alone and leave the JDK's User-Agent, so of both headers
 // the one with a known prefix counts, User-Agent first.
 func (r *request) agent() agent {
+	_, a := r.agentHeader()
+	return a
+}
+
+// agentHeader is agent with the header that told it, else the first there is.
+func (r *request) agentHeader() (header string, a agent) {
 	h := r.gin.Request.Header
 	if v := h["User-Agent"]; len(v) > 0 {
-		if a := parseAgent(v[0]); a.kind != agentUnknown {
-			return a
+		header = v[0]
+		if a := parseAgent(header); a.kind != agentUnknown {
+			return header, a
 		}
 	}
 	if v := h["Client-Version"]; len(v) > 0 {
-		return parseAgent(v[0])
+		if a := parseAgent(v[0]); a.kind != agentUnknown || header == "" {
+			return v[0], a
+		}
 	}
-	return agent{}
+	return header, agent{}
 }
 
 func parseAgent(header string) agent {
@@ -88,3 +101,14 @@ func parseVersion(s string) (v [3]int, ok bool) {
 // grouped tells whether the client expects `group@@name` where older ones and those in
 // other languages expect the bare name: the Java client since 1.0.0.
 func (a agent) grouped() bool { return a.kind == agentJava && a.version[0] >= 1 }
+
+// pushFrom are the kinds that understand UDP pushes, from a version on (Nacos 1.4.7).
+var pushFrom = map[agentKind][3]int{
+	agentJava: {0, 1, 0}, agentGo: {0, 1, 0}, agentC: {1, 0, 12}, agentCSharp: {0, 9, 0}, agentDNS: {0, 4, 3},
+}
+
+// pushable tells whether the client listens for UDP pushes.
+func (a agent) pushable() bool {
+	from, known := pushFrom[a.kind]
+	return known && slices.Compare(a.version[:], from[:]) >= 0
+}

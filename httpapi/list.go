@@ -13,11 +13,6 @@ func (s *Server) list(r *request) error {
 	if err != nil {
 		return err
 	}
-	if v := r.optional("udpPort", ""); v != "" {
-		if _, err := integer(v); err != nil {
-			return err
-		}
-	}
 	return s.answerList(r, key)
 }
 
@@ -30,6 +25,13 @@ func (s *Server) answerList(r *request, key registry.ServiceKey) error {
 		cacheMillis: s.opts.Reader.Switches().DefaultCacheMillis,
 	}
 	service := s.opts.Reader.Service(key)
+	pushed, err := s.subscribe(r, key, view.clusters, service)
+	if err != nil {
+		return err
+	}
+	if pushed {
+		view.cacheMillis = s.opts.Reader.Switches().DefaultPushCacheMillis
+	}
 	if service == nil {
 		return r.json(appendUnknownList(r.buffer(), key, view))
 	}

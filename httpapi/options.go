@@ -73,6 +73,8 @@ type Options struct {
 	Writer  Writer
 	Beater  Beater
 	Cluster Cluster
+	// Pusher is nil on a node that pushes to nobody.
+	Pusher Pusher
 
 	// Logger gets one line for each failure of ours; requests appear at debug only,
 	// one in AccessLogEvery.

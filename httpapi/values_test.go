@@ -68,7 +68,7 @@ func TestParseAgent(t *testing.T) {
 		"Nacos-Java-Client:vx":             {},
 		"Nacos-Java-Client:v9999999999":    {},
 		"Nacos-Go-Client:v1.0":             {agentGo, [3]int{1, 0, 0}},
-		"Nacos-go-Client:v1.0.0":           {},
+		"Nacos-go-Client:v1.0.0":           {agentGo, [3]int{1, 0, 0}},
 		"Nacos-Python-Client:v0.1.16":      {agentPython, [3]int{0, 1, 16}},
 		"vip-client4cpp:v1.0.12":           {agentC, [3]int{1, 0, 12}},
 		"curl/8.0":                         {},

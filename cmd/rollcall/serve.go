@@ -50,6 +50,7 @@ func addServeFlags(f *pflag.FlagSet, o *app.Options) {
 	f.StringVar(&o.HTTPAddr, "http-addr", o.HTTPAddr, "`host:port` for clients")
 	f.IntVar(&o.MaxConnections, "max-connections", o.MaxConnections, "client `connections` at a time; more are refused with 503")
 	f.StringVar(&o.PeerAddr, "peer-addr", o.PeerAddr, "`host:port` for the other nodes")
+	f.StringVar(&o.PushAddr, "push-addr", o.PushAddr, "UDP `host:port` that pushes to clients leave from; port 0 is any")
 	f.StringVar(&o.Advertise, "advertise", o.Advertise, "`host:port` under which the other nodes reach --peer-addr; names are looked up at each dial")
 	f.IntVar(&o.BootstrapExpect, "bootstrap-expect", o.BootstrapExpect, "`number` of nodes that make a new cluster together; ignored once there is one")
 	f.StringSliceVar(&o.Join, "join", o.Join, "peer `addresses` of the cluster's nodes, comma separated; the own one may be among them")

@@ -2,8 +2,8 @@
 // which they start and stop. It is what cmd and the cluster tests embed; it decides
 // nothing else.
 //
-// Goroutines of its own: the HTTP server's accept loop and the beat collector, both in
-// one group that Stop ends and waits for.
+// Goroutines of its own: the HTTP server's accept loop, the beat collector and the pusher,
+// all in one group that Stop ends and waits for.
 package app
 
 import (
@@ -22,6 +22,7 @@ import (
 	"github.com/rollcall-io/rollcall/fsm"
 	"github.com/rollcall-io/rollcall/health"
 	"github.com/rollcall-io/rollcall/httpapi"
+	"github.com/rollcall-io/rollcall/push"
 	"github.com/rollcall-io/rollcall/raftnode"
 	"github.com/rollcall-io/rollcall/registry"
 )
@@ -37,6 +38,7 @@ type Node struct {
 	state  *fsm.FSM
 	raft   *raftnode.Node
 	keeper *health.Keeper
+	pusher *push.Pusher
 	api    *httpapi.Server
 
 	listener net.Listener
@@ -90,8 +92,12 @@ func (n *Node) assemble() error {
 	if n.keeper, err = health.New(healthOpts); err != nil {
 		return err
 	}
+	if n.pusher, err = n.newPusher(metrics); err != nil {
+		return err
+	}
 	apiOpts := httpapi.DefaultOptions()
 	apiOpts.Reader, apiOpts.Writer, apiOpts.Beater, apiOpts.Cluster = n.state, n.raft, n.keeper, cluster{n.raft}
+	apiOpts.Pusher = n.pusher
 	apiOpts.Logger, apiOpts.Metrics = n.log.Named("http"), metrics
 	n.api, err = httpapi.New(apiOpts)
 	return err
@@ -108,6 +114,7 @@ func (n *Node) raftOptions(metrics prometheus.Registerer) (raftnode.Options, err
 	o.OnBeats = func(ctx context.Context, b registry.BeatBatch) (registry.BeatAnswer, error) {
 		return n.keeper.HandleBeats(ctx, b)
 	}
+	o.OnAsk = map[string]func(context.Context, []byte) ([]byte, error){pushTopic: n.answerPush}
 	o.LeaderJobs = []raftnode.LeaderJob{
 		func(ctx context.Context, term uint64) { n.keeper.Lead(ctx, term) },
 		n.cleanEmptyServices,
@@ -155,8 +162,10 @@ func (n *Node) Start(ctx context.Context) error {
 		return err
 	}
 	n.state.Listen(n.keeper)
+	n.state.Listen(n.pusher)
 	n.group.Go(n.serveHTTP)
 	n.group.Go(func() error { return n.keeper.Run(n.base) })
+	n.group.Go(func() error { return n.pusher.Run(n.base) })
 	return nil
 }
 

@@ -21,6 +21,9 @@ type Options struct {
 	// HTTPAddr and PeerAddr are what the node listens on, host:port.
 	HTTPAddr string
 	PeerAddr string
+	// PushAddr is the UDP address that pushes leave from and their acknowledgements come
+	// to; an empty host is all addresses, port 0 any port. Empty means ":0".
+	PushAddr string
 	// MaxConnections bounds the clients' connections; one more is answered 503.
 	MaxConnections int
 	// Advertise is the host:port under which other nodes reach PeerAddr. A name is looked
@@ -107,6 +110,13 @@ func (o Options) commitTimeout(otherwise time.Duration) time.Duration {
 	return otherwise
 }
 
+func (o Options) pushAddr() string {
+	if o.PushAddr == "" {
+		return ":0"
+	}
+	return o.PushAddr
+}
+
 // Validate reports every setting that cannot work, joined.
 func (o Options) Validate() error {
 	var bad []error
@@ -114,7 +124,7 @@ func (o Options) Validate() error {
 	if o.DataDir == "" {
 		add("--data-dir: must not be empty")
 	}
-	for flag, addr := range map[string]string{"http-addr": o.HTTPAddr, "peer-addr": o.PeerAddr} {
+	for flag, addr := range map[string]string{"http-addr": o.HTTPAddr, "peer-addr": o.PeerAddr, "push-addr": o.pushAddr()} {
 		if _, _, err := net.SplitHostPort(addr); err != nil {
 			add("--%s %q: must be host:port or :port", flag, addr)
 		}

@@ -10,7 +10,7 @@ import (
 //
 //  1. no longer ready, leader work ended, leadership handed over;
 //  2. HTTP drained while this node still forwards writes to the new leader;
-//  3. the collector of beats;
+//  3. the collector of beats, pushes;
 //  4. peer connections, Raft, stores;
 //  5. the state machine's notifier.
 //
@@ -30,7 +30,7 @@ func (n *Node) Stop(ctx context.Context) error {
 			errs = append(errs, err)
 		}
 	}
-	errs = append(errs, n.raft.Stop(ctx))
+	errs = append(errs, n.pusher.Close(), n.raft.Stop(ctx))
 	n.state.Close()
 	n.log.Info("stopped")
 	return joinStop(errs)
@@ -39,8 +39,11 @@ func (n *Node) Stop(ctx context.Context) error {
 // discard ends what a failed New had built.
 func (n *Node) discard() error {
 	var err error
+	if n.pusher != nil {
+		err = n.pusher.Close()
+	}
 	if n.raft != nil {
-		err = n.raft.Stop(context.Background())
+		err = errors.Join(err, n.raft.Stop(context.Background()))
 	}
 	if n.state != nil {
 		n.state.Close()

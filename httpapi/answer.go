@@ -117,6 +117,10 @@ func (r *request) fail(err error) {
 	if e.closing {
 		r.gin.Writer.Header()["Connection"] = closeHeader
 	}
+	if r.v2 && !e.plain {
+		r.failV2(e)
+		return
+	}
 	text := e.text
 	if !e.bare {
 		text = "caused: " + text + ";"

@@ -15,6 +15,9 @@ func (s *Server) noRoute(r *request) error {
 		return r.errorPage(http.StatusNotImplemented, "no such api:"+r.gin.Request.Method+":"+path)
 	}
 	if s.paths[strings.TrimSuffix(path, "/")] {
+		if strings.HasPrefix(path, v2Prefix) {
+			return r.wrongVerbV2()
+		}
 		return failed("Request method '" + shorten(r.gin.Request.Method) + "' not supported")
 	}
 	return r.errorPage(http.StatusNotFound, "No message available")

@@ -20,8 +20,12 @@ const (
 type reply struct {
 	status int
 	text   string
+	// code is that of the open API; 0 means the one that goes with the status.
+	code int
 	// bare leaves out the `caused: …;` of the façade's errors.
 	bare bool
+	// plain leaves out the envelope of the open API.
+	plain bool
 	// retry adds Retry-After: 1.
 	retry bool
 	// closing ends the connection after the answer.
@@ -45,16 +49,16 @@ func notNumber(text string) error { return illegal("For input string: \"" + shor
 // 503 alone, and never is 307, 409, 425 or 429 sent to them.
 var errorTable = map[registry.Code]reply{
 	registry.CodeInvalid:           {status: http.StatusBadRequest},
-	registry.CodeServiceNotFound:   {status: http.StatusNotFound},
-	registry.CodeInstanceNotFound:  {status: http.StatusNotFound},
-	registry.CodeServiceExists:     {status: http.StatusBadRequest},
-	registry.CodeServiceNotEmpty:   {status: http.StatusBadRequest},
-	registry.CodeKindMismatch:      {status: http.StatusBadRequest},
+	registry.CodeServiceNotFound:   {status: http.StatusNotFound, code: codeServiceNotExist},
+	registry.CodeInstanceNotFound:  {status: http.StatusNotFound, code: codeNotFound},
+	registry.CodeServiceExists:     {status: http.StatusBadRequest, code: codeServiceExists},
+	registry.CodeServiceNotEmpty:   {status: http.StatusBadRequest, code: codeServiceDelete},
+	registry.CodeKindMismatch:      {status: http.StatusBadRequest, code: codeInstance},
 	registry.CodeTombstoned:        {status: http.StatusBadRequest},
-	registry.CodeTooManyInstances:  {status: http.StatusBadRequest},
-	registry.CodeNamespaceNotFound: {status: http.StatusNotFound},
-	registry.CodeNamespaceExists:   {status: http.StatusBadRequest},
-	registry.CodeNamespaceNotEmpty: {status: http.StatusBadRequest},
+	registry.CodeTooManyInstances:  {status: http.StatusBadRequest, code: codeInstance},
+	registry.CodeNamespaceNotFound: {status: http.StatusNotFound, code: codeNamespaceMissing},
+	registry.CodeNamespaceExists:   {status: http.StatusBadRequest, code: codeNamespaceIllegal},
+	registry.CodeNamespaceNotEmpty: {status: http.StatusBadRequest, code: codeNamespaceIllegal},
 	registry.CodeGuardFailed:       {status: http.StatusBadRequest},
 	registry.CodeUnsupported:       {status: http.StatusServiceUnavailable},
 
@@ -82,6 +86,9 @@ func replyTo(err error) (e *reply, known bool) {
 		}
 		if row.text == "" {
 			row.text = re.Error()
+		}
+		if re.Code == registry.CodeInvalid {
+			row.code = v2Fields[re.Field]
 		}
 		return &row, true
 	}

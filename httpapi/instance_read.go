@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"strconv"
-	"strings"
 
 	"github.com/rollcall-io/rollcall/registry"
 )
@@ -60,10 +59,7 @@ func (s *Server) statuses(r *request) error {
 	if err != nil {
 		return err
 	}
-	key := registry.ServiceKey{Namespace: registry.DefaultNamespace, Grouped: text}
-	if namespace, grouped, found := strings.Cut(text, "##"); found {
-		key = registry.ServiceKey{Namespace: namespace, Grouped: grouped}
-	}
+	key := statusKey(text)
 	if err := checkGrouped(key.Grouped); err != nil {
 		return err
 	}
@@ -71,12 +67,6 @@ func (s *Server) statuses(r *request) error {
 	if service == nil {
 		return failed("service: " + shorten(key.Grouped) + " not found.")
 	}
-	b := append(r.buffer(), `{"ips":[`...)
-	for i, in := range service.Instances() {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = appendString(b, in.IP+":"+strconv.Itoa(int(in.Port))+"_"+strconv.FormatBool(in.Healthy))
-	}
+	b := appendStatuses(append(r.buffer(), `{"ips":[`...), service)
 	return r.json(append(b, "]}"...))
 }

@@ -79,4 +79,6 @@ func appendReal(b []byte, f float64, bits int) []byte {
 	return append(b, '.', '0')
 }
 
+func appendBool(b []byte, v bool) []byte { return strconv.AppendBool(b, v) }
+
 func appendInt(b []byte, n int64) []byte { return strconv.AppendInt(b, n, 10) }

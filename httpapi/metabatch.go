@@ -63,22 +63,27 @@ func (r *request) targets(batch *registry.MetadataBatch) (meant bool, err error)
 	if text == "" {
 		return false, nil
 	}
-	var bad error
+	batch.Targets, err = parseTargets(text)
+	return len(batch.Targets) > 0, err
+}
+
+// parseTargets reads the JSON array of a parameter `instances`.
+func parseTargets(text string) (targets []registry.Target, err error) {
 	rest, ok := scanArray(text, func(v jsonValue) bool {
 		var t registry.Target
-		if t, bad = parseTarget(v); bad != nil {
+		if t, err = parseTarget(v); err != nil {
 			return false
 		}
-		batch.Targets = append(batch.Targets, t)
+		targets = append(targets, t)
 		return true
 	})
-	if bad != nil {
-		return false, bad
+	if err != nil {
+		return nil, err
 	}
 	if !ok || skipSpace(rest) != "" {
-		return false, registry.Invalid("instances", text, "must be a JSON array of objects with ip and port")
+		return nil, registry.Invalid("instances", text, "must be a JSON array of objects with ip and port")
 	}
-	return len(batch.Targets) > 0, nil
+	return targets, nil
 }
 
 func parseTarget(v jsonValue) (registry.Target, error) {
@@ -109,7 +114,12 @@ func parseTarget(v jsonValue) (registry.Target, error) {
 
 // updated answers the keys of the instances that were changed.
 func (r *request) updated(touched []registry.Target) error {
-	b := append(r.buffer(), `{"updated":[`...)
+	b := appendUpdated(append(r.buffer(), `{"updated":`...), touched)
+	return r.json(append(b, '}'))
+}
+
+func appendUpdated(b []byte, touched []registry.Target) []byte {
+	b = append(b, '[')
 	for i, t := range touched {
 		if i > 0 {
 			b = append(b, ',')
@@ -120,5 +130,5 @@ func (r *request) updated(touched []registry.Target) error {
 		}
 		b = appendString(b, t.DatumKey()+kind)
 	}
-	return r.json(append(b, "]}"...))
+	return append(b, ']')
 }

@@ -19,6 +19,7 @@ type request struct {
 	gin    *gin.Context
 	start  time.Time
 	params params
+	v2     bool // a route of the open API
 	// index is the index of the state that a read saw; 0 means the answer shows the
 	// index applied when it is written.
 	index uint64

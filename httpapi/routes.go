@@ -35,7 +35,7 @@ func (s *Server) newEngine() *gin.Engine {
 		s.log.Error("trusted proxies", "err", err)
 	}
 	for _, rt := range slices.Concat(instanceRoutes, legacyRoutes, serviceRoutes, clusterRoutes,
-		catalogRoutes, catalogInstanceRoutes, operatorRoutes, namespaceRoutes, coreRoutes, pushRoutes, probeRoutes) {
+		catalogRoutes, catalogInstanceRoutes, operatorRoutes, namespaceRoutes, coreRoutes, v2Routes, pushRoutes, probeRoutes) {
 		h := s.adapt(rt)
 		s.paths[rt.path] = strings.HasPrefix(rt.path, "/nacos/")
 		e.Handle(rt.method, rt.path, h)
@@ -50,9 +50,10 @@ func (s *Server) newEngine() *gin.Engine {
 // returns. All requests pass here.
 func (s *Server) adapt(rt route) gin.HandlerFunc {
 	m := s.metrics.route(rt)
+	v2 := strings.HasPrefix(rt.path, v2Prefix)
 	return func(c *gin.Context) {
 		r := s.pool.Get().(*request)
-		r.gin, r.start = c, time.Now()
+		r.gin, r.start, r.v2 = c, time.Now(), v2
 		defer s.finish(r, m)
 		if err := s.run(r, rt); err != nil {
 			r.fail(err)
@@ -71,6 +72,11 @@ func (s *Server) run(r *request, rt route) error {
 	}
 	if rt.access.state == needConsistent {
 		if err := s.consistent(r); err != nil {
+			return err
+		}
+	}
+	if r.v2 {
+		if err := r.checkParams(); err != nil {
 			return err
 		}
 	}

@@ -69,3 +69,32 @@ func Select(s *Service, q Query) Selection {
 func (q Query) wants(in *Instance) bool {
 	return len(q.Clusters) == 0 || slices.Contains(q.Clusters, in.Cluster)
 }
+
+// SelectLater applies the rules of Nacos 2.x (2.5.1, ServiceUtil): disabled instances are
+// left out and healthyOnly drops the unhealthy ones before the share of healthy ones is
+// taken, and only a service that was made or changed by hand has a protect threshold.
+func SelectLater(s *Service, q Query) Selection {
+	var sel Selection
+	healthy := 0
+	for _, in := range s.instances {
+		if !q.wants(in) {
+			continue
+		}
+		sel.Found++
+		if !in.Enabled || q.HealthyOnly && !in.Healthy {
+			continue
+		}
+		if in.Healthy {
+			healthy++
+		}
+		sel.Hosts = append(sel.Hosts, Selected{in, in.Healthy})
+	}
+	n := len(sel.Hosts)
+	if s.Manual && healthy < n && float32(healthy)/float32(n) <= float32(s.ProtectThreshold) {
+		sel.Protected = true
+		for i := range sel.Hosts {
+			sel.Hosts[i].Healthy = true
+		}
+	}
+	return sel
+}

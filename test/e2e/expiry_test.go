@@ -18,16 +18,18 @@ func watchExpiry(c *nodes.Cluster, in nodes.Instance, until time.Time) (down, go
 	var wg sync.WaitGroup
 	for _, n := range c.Nodes() {
 		wg.Go(func() {
+			listed := false // the registration may be on its way to this node still
 			for time.Now().Before(until) {
 				asked := time.Now()
 				keys := n.Keys(in.Service)
 				seen := sight{asked, time.Now()}
 				healthy, found := keys[in.Key()]
+				listed = listed || found
 				mu.Lock()
 				if _, before := down[n.ID]; found && !healthy && !before {
 					down[n.ID] = seen
 				}
-				if _, before := gone[n.ID]; keys != nil && !found && !before {
+				if _, before := gone[n.ID]; keys != nil && listed && !found && !before {
 					gone[n.ID] = seen
 				}
 				done := len(gone) == len(c.Nodes())

@@ -1,0 +1,77 @@
+package field
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/rollcall-io/rollcall/internal/clustertest"
+)
+
+const prefix = "/nacos/v1/ns"
+
+type (
+	cluster = clustertest.Cluster
+	member  = clustertest.Member
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func startCluster(t *testing.T) *cluster {
+	t.Helper()
+	return clustertest.Start(t, 3, nil)
+}
+
+// reply is an answer off the wire.
+type reply struct {
+	status int
+	body   string
+}
+
+// raw sends a request byte for byte as it stands, on a connection of its own.
+func raw(t *testing.T, n *member, s step) reply {
+	t.Helper()
+	address := strings.TrimPrefix(n.HTTP, "http://")
+	conn, err := net.DialTimeout("tcp", address, 5*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n", s.method, s.target, address)
+	typed := false
+	for _, h := range s.headers {
+		typed = typed || strings.HasPrefix(h, "Content-Type:")
+		if h != "Content-Type: none" {
+			b.WriteString(h + "\r\n")
+		}
+	}
+	if s.body != "" && !typed {
+		b.WriteString("Content-Type: application/x-www-form-urlencoded\r\n")
+	}
+	fmt.Fprintf(&b, "Content-Length: %d\r\n\r\n%s", len(s.body), s.body)
+	var sending sync.WaitGroup
+	defer sending.Wait()
+	defer conn.Close()
+	sending.Go(func() { _, _ = io.WriteString(conn, b.String()) }) // a refusal may come before all is sent
+	resp, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: s.method})
+	if err != nil {
+		return reply{body: "no answer: " + err.Error()}
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil && resp.StatusCode < 400 { // after a refusal the node need not read the rest
+		return reply{body: "half an answer: " + err.Error()}
+	}
+	return reply{resp.StatusCode, string(body)}
+}

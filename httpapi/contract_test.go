@@ -107,7 +107,7 @@ func (c contractStep) run(s *Server) []string {
 	w := httptest.NewRecorder()
 	s.Handler().ServeHTTP(w, req)
 	head := fmt.Sprintf("= %d %s", w.Code, w.Header().Get("Content-Type"))
-	body := w.Body.String()
+	body := strings.ReplaceAll(w.Body.String(), "\r\n", `\r\n`)
 	for _, m := range moving {
 		body = m.pattern.ReplaceAllString(body, m.mark)
 	}

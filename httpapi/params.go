@@ -10,6 +10,8 @@ import (
 // maxParams bounds the parameters of one request; a Nacos client sends about 15.
 const maxParams = 1000
 
+var errTooManyParams = registry.Invalid("parameters", "more than "+strconv.Itoa(maxParams), "too many parameters")
+
 // maxRawObjects bounds how many unescaped JSON values of one text are looked for.
 const maxRawObjects = 8
 
@@ -49,7 +51,7 @@ func (p *params) parse(text string) error {
 			continue
 		}
 		if len(p.list) == maxParams {
-			return registry.Invalid("parameters", "more than "+strconv.Itoa(maxParams), "too many parameters")
+			return errTooManyParams
 		}
 		p.list = append(p.list, param{unescape(key, true), unescape(value, !strings.HasPrefix(value, "{"))})
 	}

@@ -47,6 +47,25 @@ func raw(t *testing.T, n *member, s step) reply {
 	if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
+	text := wireText(s, address)
+	var sending sync.WaitGroup
+	defer sending.Wait()
+	defer conn.Close()
+	sending.Go(func() { _, _ = io.WriteString(conn, text) }) // a refusal may come before all is sent
+	resp, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: s.method})
+	if err != nil {
+		return reply{body: "no answer: " + err.Error()}
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil && resp.StatusCode < 400 { // after a refusal the node need not read the rest
+		return reply{body: "half an answer: " + err.Error()}
+	}
+	return reply{resp.StatusCode, string(body)}
+}
+
+// wireText is the request as it goes over the wire.
+func wireText(s step, address string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n", s.method, s.target, address)
 	typed := false
@@ -59,19 +78,16 @@ func raw(t *testing.T, n *member, s step) reply {
 	if s.body != "" && !typed {
 		b.WriteString("Content-Type: application/x-www-form-urlencoded\r\n")
 	}
-	fmt.Fprintf(&b, "Content-Length: %d\r\n\r\n%s", len(s.body), s.body)
-	var sending sync.WaitGroup
-	defer sending.Wait()
-	defer conn.Close()
-	sending.Go(func() { _, _ = io.WriteString(conn, b.String()) }) // a refusal may come before all is sent
-	resp, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: s.method})
-	if err != nil {
-		return reply{body: "no answer: " + err.Error()}
+	if s.chunked {
+		b.WriteString("Transfer-Encoding: chunked\r\n\r\n")
+		for _, part := range []string{s.body[:len(s.body)/2], s.body[len(s.body)/2:]} {
+			if part != "" {
+				fmt.Fprintf(&b, "%x\r\n%s\r\n", len(part), part)
+			}
+		}
+		b.WriteString("0\r\n\r\n")
+	} else {
+		fmt.Fprintf(&b, "Content-Length: %d\r\n\r\n%s", len(s.body), s.body)
 	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil && resp.StatusCode < 400 { // after a refusal the node need not read the rest
-		return reply{body: "half an answer: " + err.Error()}
-	}
-	return reply{resp.StatusCode, string(body)}
+	return b.String()
 }

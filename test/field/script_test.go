@@ -21,6 +21,7 @@ type step struct {
 	target   string
 	headers  []string
 	body     string
+	chunked  bool
 	everyone bool // LIST: asked of all nodes until it fits
 	status   string
 	text     string // exact, when exact is set

@@ -34,7 +34,11 @@ func (m *Mux) introduce(ctx context.Context, raw net.Conn, kind Kind, address st
 	defer stop()
 	c := raw
 	if m.opts.TLS != nil {
-		c = tls.Client(raw, m.clientTLS(address))
+		secured := tls.Client(raw, m.clientTLS(address))
+		if err := secured.Handshake(); err != nil {
+			return nil, &tlsError{err}
+		}
+		c = secured
 	}
 	self := m.opts.Self()
 	theirs, err := dialHandshake(c, m.opts.Secret, greeting{kind: kind, self: self, target: target})
@@ -50,7 +54,7 @@ func (m *Mux) introduce(ctx context.Context, raw net.Conn, kind Kind, address st
 	if !stop() {
 		return nil, ctx.Err()
 	}
-	conn := &Conn{Conn: c, Peer: theirs.self, mux: m}
+	conn := &Conn{Conn: c, Peer: theirs.self, mux: m, raw: raw}
 	if !m.keep(conn, false) {
 		return nil, net.ErrClosed
 	}
@@ -62,6 +66,13 @@ func (m *Mux) clientTLS(address string) *tls.Config {
 	config.MinVersion = tls.VersionTLS13
 	if config.ServerName == "" {
 		config.ServerName, _, _ = net.SplitHostPort(address)
+	}
+	if len(config.Certificates) > 0 {
+		// Left to itself the library shows none when another CA is asked for, and the
+		// other side could not say what is wrong with it.
+		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			return &config.Certificates[0], nil
+		}
 	}
 	return config
 }

@@ -68,6 +68,9 @@ func dialHandshake(c io.ReadWriter, secret []byte, mine greeting) (greeting, err
 	}
 	nonce := make([]byte, nonceSize)
 	if _, err := io.ReadFull(c, nonce); err != nil {
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			err = fmt.Errorf("closed by peer at the first word, perhaps only one side uses TLS: %w", err)
+		}
 		return greeting{}, err
 	}
 	t.seen = append(append(t.seen, hello...), nonce...)

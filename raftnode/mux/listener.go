@@ -12,6 +12,7 @@ type Conn struct {
 	Peer Identity
 
 	mux  *Mux
+	raw  net.Conn // under TLS, if there is any
 	once sync.Once
 }
 

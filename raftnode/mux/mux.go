@@ -70,7 +70,8 @@ func (m *Mux) Close() error {
 	m.closed = true
 	conns := make([]net.Conn, 0, len(m.conns)+len(m.raw))
 	for c := range m.conns {
-		conns = append(conns, c)
+		// The TCP connection first: TLS says goodbye, and waits for a peer that is stuck.
+		conns = append(conns, c.raw, c)
 	}
 	for c := range m.raw {
 		conns = append(conns, c)
@@ -149,7 +150,7 @@ func (m *Mux) welcome(raw net.Conn) {
 		raw.Close()
 		return
 	}
-	conn := &Conn{Conn: c, Peer: peer.self, mux: m}
+	conn := &Conn{Conn: c, Peer: peer.self, mux: m, raw: raw}
 	if !m.keep(conn, true) {
 		m.refuse("too_many", raw, errors.New("too many connections"))
 		raw.Close()
@@ -172,7 +173,11 @@ func (m *Mux) prove(raw net.Conn) (greeting, net.Conn, error) {
 		config := m.opts.TLS.Clone()
 		config.MinVersion = tls.VersionTLS13
 		config.ClientAuth = tls.RequireAndVerifyClientCert
-		c = tls.Server(raw, config)
+		secured := tls.Server(raw, config)
+		if err := secured.Handshake(); err != nil {
+			return greeting{}, nil, &tlsError{err}
+		}
+		c = secured
 	}
 	peer, err := acceptHandshake(c, m.opts.Secret, m.judge)
 	if err != nil {
@@ -245,6 +250,7 @@ func (m *Mux) refuse(reason string, c net.Conn, err error) {
 func reasonOf(err error) string {
 	var refused *RefusedError
 	var timeout net.Error
+	var secured *tlsError
 	switch {
 	case errors.As(err, &refused):
 		return "not_admitted"
@@ -258,6 +264,8 @@ func reasonOf(err error) string {
 		return "timeout"
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed):
 		return "closed"
+	case errors.As(err, &secured):
+		return secured.reason()
 	}
 	return "other"
 }

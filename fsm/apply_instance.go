@@ -125,6 +125,7 @@ func (t *tx) putNew(k registry.ServiceKey, svc *registry.Service, spec *registry
 		t.state.leases.set(e.key, in)
 		t.granted(e.key, in)
 	}
+	t.record(e, nil, in)
 	t.show(e)
 	return t.done(true)
 }
@@ -167,6 +168,7 @@ func (t *tx) replace(k registry.ServiceKey, old, in *registry.Instance, visible 
 		}
 	}
 	if visible {
+		t.record(e, old, in)
 		t.show(e)
 	}
 }
@@ -180,6 +182,7 @@ func (t *tx) remove(k registry.ServiceKey, old *registry.Instance) *edit {
 		t.state.leases.release(old.Lease)
 		t.released(old)
 	}
+	t.record(e, old, nil)
 	t.show(e)
 	return e
 }

@@ -22,6 +22,7 @@ func (t *tx) serviceCreate(c registry.ServiceCreate) registry.Result {
 	e := t.edit(c.Key)
 	e.draft.SetSpec(spec)
 	e.draft.SetManual()
+	e.edited = true
 	t.show(e)
 	return t.done(true)
 }
@@ -46,6 +47,7 @@ func (t *tx) serviceUpdate(c registry.ServiceUpdate) registry.Result {
 	e.draft.SetManual()
 	if visible {
 		e.draft.SetSpec(spec)
+		e.edited = true
 		t.show(e)
 	}
 	return t.done(visible)
@@ -79,6 +81,7 @@ func (t *tx) serviceDelete(c registry.ServiceDelete) registry.Result {
 	t.state.globals.DeletedStamp = max(t.state.globals.DeletedStamp, svc.Stamp)
 	e := t.edit(c.Key)
 	e.draft = nil
+	e.edited = true
 	e.visible, e.changed = true, t.index
 	return t.done(true)
 }
@@ -104,6 +107,7 @@ func (t *tx) clusterUpdate(c registry.ClusterUpdate) registry.Result {
 	e.draft.SetManual()
 	if visible {
 		e.draft.PutCluster(t.texts.cluster(c.Cluster))
+		e.edited = true
 		t.show(e)
 	}
 	return t.done(visible)

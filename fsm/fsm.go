@@ -51,6 +51,7 @@ type FSM struct {
 	tx        *tx
 	ring      ring
 	observers []*registration
+	events    []EventListener
 }
 
 var _ raft.BatchingFSM = (*FSM)(nil)

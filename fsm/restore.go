@@ -25,6 +25,9 @@ func (f *FSM) Restore(from io.ReadCloser) error {
 		b.state.leases.each(o.LeaseGranted)
 	}
 	applied := f.state.index
+	for _, l := range f.events {
+		l.EventsReset(applied)
+	}
 	f.applied.Store(applied)
 	f.mu.Unlock()
 	f.waiters.wake(applied)

@@ -28,6 +28,9 @@ type tx struct {
 	term  uint64
 	now   int64
 	seq   uint32
+	kind  wire.Kind
+
+	events []registry.ServiceEvent // of the batch so far
 
 	texts  interner
 	buf    []byte
@@ -43,6 +46,10 @@ type edit struct {
 	dirty   bool
 	visible bool   // a client can see a change
 	changed uint64 // index of the last one
+
+	// changes and edited are what the entry at work did, for its event.
+	changes []registry.InstanceEvent
+	edited  bool
 }
 
 func newTx(f *FSM) *tx {
@@ -57,9 +64,9 @@ func (t *tx) entry(l *raft.Log, e *registry.Entry) []registry.Result {
 	t.dropPast()
 	results := make([]registry.Result, len(e.Commands))
 	for i, c := range e.Commands {
-		t.seq = uint32(i)
+		t.seq, t.kind = uint32(i), wire.KindOf(c)
 		results[i] = t.apply(c)
-		t.counts[wire.KindOf(c)][outcomeOf(&results[i])]++
+		t.counts[t.kind][outcomeOf(&results[i])]++
 	}
 	t.settle()
 	return results
@@ -69,6 +76,7 @@ func (t *tx) entry(l *raft.Log, e *registry.Entry) []registry.Result {
 func (t *tx) settle() {
 	for _, e := range t.dirty {
 		e.dirty = false
+		t.emit(e)
 		t.state.sum.sub(e.hash)
 		e.hash = sum{}
 		if e.draft != nil {
@@ -86,6 +94,7 @@ func (t *tx) settle() {
 // flush publishes what was edited and feeds the changes.
 func (t *tx) flush() {
 	t.settleEdits()
+	t.tellEvents()
 	t.f.feed.kick()
 }
 

@@ -53,6 +53,9 @@ func (t *tx) apply(c registry.Command) registry.Result {
 	case registry.NoOp:
 		return t.done(false)
 	}
+	if result, ok := t.accounts(c); ok {
+		return result
+	}
 	// The decoder makes no other types: going on would let replicas drift apart.
 	panic(fmt.Sprintf("apply entry %d: command of type %T has no function", t.index, c))
 }

@@ -20,6 +20,7 @@ type builder struct {
 	service   *registry.Service // whose instances are being read
 	instances []*registry.Instance
 	leases    []leaseSlot // in no order
+	accounts  registry.Accounts
 }
 
 func newBuilder(h wire.SnapshotHeader) *builder {
@@ -73,6 +74,8 @@ func (b *builder) record(text string) error {
 		return b.instance(r.Key, r.Instance)
 	case wire.RecordTombstone:
 		return b.tombstone(r.Tombstone, r.Until)
+	default:
+		return b.account(r)
 	}
 	return nil
 }
@@ -147,6 +150,7 @@ func (b *builder) finish(t wire.SnapshotTrailer) error {
 	if d := b.state.sum.digest(); d != t.Digest {
 		return fmt.Errorf("digest is %x instead of %x", d, t.Digest)
 	}
+	b.state.accounts = &b.accounts
 	return b.fillLeases()
 }
 

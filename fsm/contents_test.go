@@ -16,6 +16,7 @@ func contents(tb testing.TB, f *FSM) string {
 	g := f.state.globals
 	fmt.Fprintf(&b, "cluster %q level %d term %d deleted %d\n", g.ClusterID, g.Level, g.TermStart, g.DeletedStamp)
 	fmt.Fprintf(&b, "switches %+v\nnamespaces %+v known %q\n", f.state.switches, f.state.records(), f.state.reg.Namespaces())
+	fmt.Fprintf(&b, "accounts %+v\n", *f.state.accounts)
 	for _, ns := range f.state.reg.Namespaces() {
 		for _, s := range f.state.reg.Services(ns) {
 			settings := *s

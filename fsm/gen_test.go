@@ -156,7 +156,7 @@ func genLeaderCommand(t *rapid.T, f *FSM, s *script) registry.Command {
 
 // genSettingsCommand draws what operators set.
 func genSettingsCommand(t *rapid.T) registry.Command {
-	switch rapid.IntRange(0, 8).Draw(t, "settings") {
+	switch rapid.IntRange(0, 12).Draw(t, "settings") {
 	case 0:
 		return registry.ServiceCreate{Key: genServiceKey(t), Spec: genServiceSpec(t)}
 	case 1:
@@ -176,6 +176,9 @@ func genSettingsCommand(t *rapid.T) registry.Command {
 		return registry.NamespaceDelete{ID: rapid.SampledFrom([]string{"dev", "prod", "public"}).Draw(t, "id")}
 	case 7:
 		return registry.ClusterInit{ClusterID: rapid.SampledFrom([]string{"one", "two", ""}).Draw(t, "cluster id")}
+	}
+	if rapid.IntRange(0, 4).Draw(t, "accounts") > 0 {
+		return genAccountsCommand(t)
 	}
 	return registry.FeatureLevel{Level: uint32(rapid.IntRange(0, 1).Draw(t, "level"))}
 }

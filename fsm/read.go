@@ -56,6 +56,13 @@ func (f *FSM) Switches() registry.Switches {
 	return f.state.switches
 }
 
+// Accounts are the users, roles and permissions. The value is immutable.
+func (f *FSM) Accounts() *registry.Accounts {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.state.accounts
+}
+
 // ClusterID is the id that the cluster was given at its bootstrap, empty before.
 func (f *FSM) ClusterID() string {
 	f.mu.RLock()

@@ -20,6 +20,7 @@ type snapshot struct {
 	reg        *registry.State
 	namespaces []registry.Namespace
 	tombs      []tombstone
+	accounts   *registry.Accounts
 	digest     registry.Digest
 }
 
@@ -46,6 +47,7 @@ func (f *FSM) Snapshot() (raft.FSMSnapshot, error) {
 		reg:        s.reg.Clone(),
 		namespaces: s.records(),
 		tombs:      s.tombs.copies(),
+		accounts:   s.accounts,
 		digest:     s.sum.digest(),
 	}, nil
 }
@@ -65,7 +67,7 @@ func (s *snapshot) Persist(sink raft.SnapshotSink) error {
 }
 
 // Release lets go of the captured state.
-func (s *snapshot) Release() { s.reg, s.namespaces, s.tombs = nil, nil, nil }
+func (s *snapshot) Release() { s.reg, s.namespaces, s.tombs, s.accounts = nil, nil, nil, nil }
 
 // write writes the whole file. The order of records is fixed, so that the same state
 // makes the same file.
@@ -97,5 +99,6 @@ func (s *snapshot) write(to io.Writer) error {
 	for _, t := range sortTombstones(s.tombs) {
 		w.record(wire.AppendTombstone(w.scratch(), t.key, t.until))
 	}
+	writeAccounts(w, s.accounts)
 	return w.finish(s.digest)
 }

@@ -45,6 +45,10 @@ func rich(t testing.TB) *node {
 	n.ok(register("gone", "10.0.0.1", 1))
 	n.ok(registry.Deregister{Key: spec("10.0.0.1", 1).In(key("gone"))})
 	n.ok(registry.ServiceDelete{Key: key("gone")})
+	n.ok(registry.AuthInit{Key: testAuthKey, Admin: testUser("admin")})
+	n.ok(registry.UserCreate{User: testUser("alice")})
+	n.ok(registry.RoleAdd{Binding: registry.RoleBinding{Role: "ops", User: "alice"}})
+	n.ok(registry.PermissionAdd{Permission: registry.Permission{Role: "ops", Resource: "dev:*:*", Action: "rw"}})
 	n.Apply(n.configuration())
 	return n
 }
@@ -155,7 +159,7 @@ func TestRestore_ContradictoryRecords(t *testing.T) {
 		"huge lease":        {"above the limit", [][]byte{globals, switches, known, service("a"), instance("a", "x", 1<<31)}},
 		"tombstone twice":   {"twice", [][]byte{globals, switches, tomb, tomb}},
 		"back to services":  {"follows kind 7", [][]byte{globals, switches, known, tomb, service("a")}},
-		"newer record":      {"unknown kind", [][]byte{globals, switches, {0x42, 0}}},
+		"newer record":      {"unknown kind", [][]byte{globals, switches, {0x62, 0}}},
 	} {
 		_, err := readSnapshot(bytes.NewReader(forge(t, h, tc.records...)))
 		if err == nil || !strings.Contains(err.Error(), tc.want) {

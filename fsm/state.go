@@ -17,6 +17,7 @@ type state struct {
 	tombs      tombstones
 	namespaces map[string]registry.Namespace
 	switches   registry.Switches
+	accounts   *registry.Accounts // immutable
 	globals    wire.Globals
 	// empty holds the services without instances that were not made by hand; it follows
 	// from reg.
@@ -35,6 +36,7 @@ func newState() *state {
 		tombs:      newTombstones(),
 		namespaces: make(map[string]registry.Namespace),
 		switches:   registry.DefaultSwitches(),
+		accounts:   new(registry.Accounts),
 		globals:    wire.Globals{Level: 1},
 		empty:      make(map[registry.ServiceKey]struct{}),
 	}

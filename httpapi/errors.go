@@ -61,6 +61,8 @@ var errorTable = map[registry.Code]reply{
 	registry.CodeNamespaceNotEmpty: {status: http.StatusBadRequest, code: codeNamespaceIllegal},
 	registry.CodeGuardFailed:       {status: http.StatusBadRequest},
 	registry.CodeUnsupported:       {status: http.StatusServiceUnavailable},
+	registry.CodeUserExists:        {status: http.StatusBadRequest},
+	registry.CodeUserNotFound:      {status: http.StatusBadRequest},
 
 	registry.CodeNotLeader:    {status: http.StatusServiceUnavailable},
 	registry.CodeNoLeader:     {status: http.StatusServiceUnavailable},

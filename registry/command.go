@@ -1,7 +1,7 @@
 package registry
 
 // Command is a change of the registry's state, as it stands in a log entry. The set
-// of commands is closed: the types of this file. A command names single instances,
+// of commands is closed: the types of this file and of command_auth.go. A command names single instances,
 // never a whole list, and never a result worked out by a follower; what it means is
 // decided in Apply against the state as it is then.
 type Command interface{ command() }

@@ -21,6 +21,8 @@ const (
 	CodeNamespaceNotEmpty Code = 11
 	CodeGuardFailed       Code = 12
 	CodeUnsupported       Code = 13
+	CodeUserExists        Code = 14
+	CodeUserNotFound      Code = 15
 
 	// The cluster cannot serve now: another try, perhaps at another node, may succeed.
 	CodeNotLeader    Code = 32
@@ -73,6 +75,10 @@ var (
 	ErrGuardFailed = &Error{Code: CodeGuardFailed, Reason: "state changed meanwhile"}
 	// ErrUnsupported says that the cluster's feature level does not allow the command yet.
 	ErrUnsupported = &Error{Code: CodeUnsupported, Reason: "not supported by all members yet"}
+
+	// ErrUserExists and ErrUserNotFound belong to the accounts.
+	ErrUserExists   = &Error{Code: CodeUserExists, Reason: "user already exists"}
+	ErrUserNotFound = &Error{Code: CodeUserNotFound, Reason: "user not found"}
 
 	// ErrNotLeader says that this node does not lead; nothing was proposed.
 	ErrNotLeader = &Error{Code: CodeNotLeader, Reason: "not the leader"}

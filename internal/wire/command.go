@@ -18,30 +18,38 @@ type Kind uint8
 
 // The kinds.
 const (
-	KindRegister        Kind = 4
-	KindDeregister      Kind = 5
-	KindUpdate          Kind = 6
-	KindPatch           Kind = 7
-	KindMetadataBatch   Kind = 8
-	KindHealthBatch     Kind = 9
-	KindProbeBatch      Kind = 10
-	KindEvictBatch      Kind = 11
-	KindServiceCreate   Kind = 12
-	KindServiceUpdate   Kind = 13
-	KindServiceDelete   Kind = 14
-	KindClusterUpdate   Kind = 15
-	KindSwitchSet       Kind = 16
-	KindNamespaceCreate Kind = 17
-	KindNamespaceUpdate Kind = 18
-	KindNamespaceDelete Kind = 19
-	KindClusterInit     Kind = 20
-	KindTermStart       Kind = 21
-	KindDigestCheck     Kind = 22
-	KindFeatureLevel    Kind = 23
-	KindNoOp            Kind = 24
+	KindRegister         Kind = 4
+	KindDeregister       Kind = 5
+	KindUpdate           Kind = 6
+	KindPatch            Kind = 7
+	KindMetadataBatch    Kind = 8
+	KindHealthBatch      Kind = 9
+	KindProbeBatch       Kind = 10
+	KindEvictBatch       Kind = 11
+	KindServiceCreate    Kind = 12
+	KindServiceUpdate    Kind = 13
+	KindServiceDelete    Kind = 14
+	KindClusterUpdate    Kind = 15
+	KindSwitchSet        Kind = 16
+	KindNamespaceCreate  Kind = 17
+	KindNamespaceUpdate  Kind = 18
+	KindNamespaceDelete  Kind = 19
+	KindClusterInit      Kind = 20
+	KindTermStart        Kind = 21
+	KindDigestCheck      Kind = 22
+	KindFeatureLevel     Kind = 23
+	KindNoOp             Kind = 24
+	KindAuthInit         Kind = 25
+	KindUserCreate       Kind = 26
+	KindUserUpdate       Kind = 27
+	KindUserDelete       Kind = 28
+	KindRoleAdd          Kind = 29
+	KindRoleRemove       Kind = 30
+	KindPermissionAdd    Kind = 31
+	KindPermissionRemove Kind = 32
 
 	// KindEnd is above all kinds.
-	KindEnd Kind = 25
+	KindEnd Kind = 33
 )
 
 // kinds is the table of what this build knows: by kind, its name, the newest version
@@ -51,27 +59,35 @@ var kinds = [KindEnd]struct {
 	newest uint64
 	decode func(*decoder) registry.Command
 }{
-	KindRegister:        {"register", 1, decodeRegister},
-	KindDeregister:      {"deregister", 1, decodeDeregister},
-	KindUpdate:          {"update", 1, decodeUpdate},
-	KindPatch:           {"patch", 1, decodePatch},
-	KindMetadataBatch:   {"metadata_batch", 1, decodeMetadataBatch},
-	KindHealthBatch:     {"health_batch", 1, decodeHealthBatch},
-	KindProbeBatch:      {"probe_batch", 1, decodeProbeBatch},
-	KindEvictBatch:      {"evict_batch", 1, decodeEvictBatch},
-	KindServiceCreate:   {"service_create", 1, decodeServiceCreate},
-	KindServiceUpdate:   {"service_update", 1, decodeServiceUpdate},
-	KindServiceDelete:   {"service_delete", 1, decodeServiceDelete},
-	KindClusterUpdate:   {"cluster_update", 1, decodeClusterUpdate},
-	KindSwitchSet:       {"switch_set", 1, decodeSwitchSet},
-	KindNamespaceCreate: {"namespace_create", 1, decodeNamespaceCreate},
-	KindNamespaceUpdate: {"namespace_update", 1, decodeNamespaceUpdate},
-	KindNamespaceDelete: {"namespace_delete", 1, decodeNamespaceDelete},
-	KindClusterInit:     {"cluster_init", 1, decodeClusterInit},
-	KindTermStart:       {"term_start", 1, decodeTermStart},
-	KindDigestCheck:     {"digest_check", 1, decodeDigestCheck},
-	KindFeatureLevel:    {"feature_level", 1, decodeFeatureLevel},
-	KindNoOp:            {"no_op", 1, decodeNoOp},
+	KindRegister:         {"register", 1, decodeRegister},
+	KindDeregister:       {"deregister", 1, decodeDeregister},
+	KindUpdate:           {"update", 1, decodeUpdate},
+	KindPatch:            {"patch", 1, decodePatch},
+	KindMetadataBatch:    {"metadata_batch", 1, decodeMetadataBatch},
+	KindHealthBatch:      {"health_batch", 1, decodeHealthBatch},
+	KindProbeBatch:       {"probe_batch", 1, decodeProbeBatch},
+	KindEvictBatch:       {"evict_batch", 1, decodeEvictBatch},
+	KindServiceCreate:    {"service_create", 1, decodeServiceCreate},
+	KindServiceUpdate:    {"service_update", 1, decodeServiceUpdate},
+	KindServiceDelete:    {"service_delete", 1, decodeServiceDelete},
+	KindClusterUpdate:    {"cluster_update", 1, decodeClusterUpdate},
+	KindSwitchSet:        {"switch_set", 1, decodeSwitchSet},
+	KindNamespaceCreate:  {"namespace_create", 1, decodeNamespaceCreate},
+	KindNamespaceUpdate:  {"namespace_update", 1, decodeNamespaceUpdate},
+	KindNamespaceDelete:  {"namespace_delete", 1, decodeNamespaceDelete},
+	KindClusterInit:      {"cluster_init", 1, decodeClusterInit},
+	KindTermStart:        {"term_start", 1, decodeTermStart},
+	KindDigestCheck:      {"digest_check", 1, decodeDigestCheck},
+	KindFeatureLevel:     {"feature_level", 1, decodeFeatureLevel},
+	KindNoOp:             {"no_op", 1, decodeNoOp},
+	KindAuthInit:         {"auth_init", 1, decodeAuthInit},
+	KindUserCreate:       {"user_create", 1, decodeUserCreate},
+	KindUserUpdate:       {"user_update", 1, decodeUserUpdate},
+	KindUserDelete:       {"user_delete", 1, decodeUserDelete},
+	KindRoleAdd:          {"role_add", 1, decodeRoleAdd},
+	KindRoleRemove:       {"role_remove", 1, decodeRoleRemove},
+	KindPermissionAdd:    {"permission_add", 1, decodePermissionAdd},
+	KindPermissionRemove: {"permission_remove", 1, decodePermissionRemove},
 }
 
 // String is the kind's name as metrics and errors show it.
@@ -162,6 +178,8 @@ func (e *encoder) clusterWide(c registry.Command) {
 	case registry.FeatureLevel:
 		e.uint(1, uint64(c.Level))
 	case registry.NoOp:
+	default:
+		e.accounts(c)
 	}
 }
 
@@ -211,7 +229,7 @@ func KindOf(c registry.Command) Kind {
 	case registry.NoOp:
 		return KindNoOp
 	}
-	return 0
+	return accountsKind(c)
 }
 
 // DecodeCommand is the inverse of EncodeCommand. Whatever EncodeCommand would not have

@@ -114,7 +114,7 @@ func TestDecodeCommand_Refusals(t *testing.T) {
 		"no kind":            {"0801", "cut off"},
 		"no version":         {"c20100", "version 0"},
 		"new version":        {"0802c20100", "version 2"},
-		"new kind":           {"0801ca0100", "field 25"},
+		"new kind":           {"08018a0200", "field 33"},
 		"session":            {"0801120161c20100", "field 2"},
 		"trailing":           {"0801c201001801", "more than one kind"},
 		"unknown nested":     {"0801ba010410011801", "field 2"},

@@ -82,7 +82,7 @@ func TestDecodeEntry_Refusals(t *testing.T) {
 		"unknown field":    {[]byte{0x08, 1, 0x30, 1}, "field 6"},
 		"cut off":          {packed[:len(packed)-1], "announced"},
 		"trailing":         {append(slices.Clone(packed), 0), "unknown field"},
-		"unknown command":  {wire.PackEntry("n", 1, 1, [][]byte{{0x08, 1, 0xca, 1, 0}}), "unknown kind"},
+		"unknown command":  {wire.PackEntry("n", 1, 1, [][]byte{{0x08, 1, 0x8a, 2, 0}}), "unknown kind"},
 		"field in command": {wire.PackEntry("n", 1, 1, [][]byte{{0x08, 1, 0xc2, 1, 2, 0x18, 1}}), "no_op, field 3"},
 	} {
 		if _, err := wire.DecodeEntry(tc.b); err == nil || !strings.Contains(err.Error(), tc.want) {

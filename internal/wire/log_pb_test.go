@@ -128,6 +128,14 @@ type Command struct {
 	//	*Command_DigestCheck
 	//	*Command_FeatureLevel
 	//	*Command_NoOp
+	//	*Command_AuthInit
+	//	*Command_UserCreate
+	//	*Command_UserUpdate
+	//	*Command_UserDelete
+	//	*Command_RoleAdd
+	//	*Command_RoleRemove
+	//	*Command_PermissionAdd
+	//	*Command_PermissionRemove
 	Kind          isCommand_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -380,6 +388,78 @@ func (x *Command) GetNoOp() *NoOp {
 	return nil
 }
 
+func (x *Command) GetAuthInit() *AuthInit {
+	if x != nil {
+		if x, ok := x.Kind.(*Command_AuthInit); ok {
+			return x.AuthInit
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetUserCreate() *User {
+	if x != nil {
+		if x, ok := x.Kind.(*Command_UserCreate); ok {
+			return x.UserCreate
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetUserUpdate() *User {
+	if x != nil {
+		if x, ok := x.Kind.(*Command_UserUpdate); ok {
+			return x.UserUpdate
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetUserDelete() *UserDelete {
+	if x != nil {
+		if x, ok := x.Kind.(*Command_UserDelete); ok {
+			return x.UserDelete
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetRoleAdd() *RoleBinding {
+	if x != nil {
+		if x, ok := x.Kind.(*Command_RoleAdd); ok {
+			return x.RoleAdd
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetRoleRemove() *RoleBinding {
+	if x != nil {
+		if x, ok := x.Kind.(*Command_RoleRemove); ok {
+			return x.RoleRemove
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetPermissionAdd() *Permission {
+	if x != nil {
+		if x, ok := x.Kind.(*Command_PermissionAdd); ok {
+			return x.PermissionAdd
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetPermissionRemove() *Permission {
+	if x != nil {
+		if x, ok := x.Kind.(*Command_PermissionRemove); ok {
+			return x.PermissionRemove
+		}
+	}
+	return nil
+}
+
 type isCommand_Kind interface {
 	isCommand_Kind()
 }
@@ -468,6 +548,38 @@ type Command_NoOp struct {
 	NoOp *NoOp `protobuf:"bytes,24,opt,name=no_op,json=noOp,proto3,oneof"`
 }
 
+type Command_AuthInit struct {
+	AuthInit *AuthInit `protobuf:"bytes,25,opt,name=auth_init,json=authInit,proto3,oneof"`
+}
+
+type Command_UserCreate struct {
+	UserCreate *User `protobuf:"bytes,26,opt,name=user_create,json=userCreate,proto3,oneof"`
+}
+
+type Command_UserUpdate struct {
+	UserUpdate *User `protobuf:"bytes,27,opt,name=user_update,json=userUpdate,proto3,oneof"`
+}
+
+type Command_UserDelete struct {
+	UserDelete *UserDelete `protobuf:"bytes,28,opt,name=user_delete,json=userDelete,proto3,oneof"`
+}
+
+type Command_RoleAdd struct {
+	RoleAdd *RoleBinding `protobuf:"bytes,29,opt,name=role_add,json=roleAdd,proto3,oneof"`
+}
+
+type Command_RoleRemove struct {
+	RoleRemove *RoleBinding `protobuf:"bytes,30,opt,name=role_remove,json=roleRemove,proto3,oneof"`
+}
+
+type Command_PermissionAdd struct {
+	PermissionAdd *Permission `protobuf:"bytes,31,opt,name=permission_add,json=permissionAdd,proto3,oneof"`
+}
+
+type Command_PermissionRemove struct {
+	PermissionRemove *Permission `protobuf:"bytes,32,opt,name=permission_remove,json=permissionRemove,proto3,oneof"`
+}
+
 func (*Command_Register) isCommand_Kind() {}
 
 func (*Command_Deregister) isCommand_Kind() {}
@@ -509,6 +621,22 @@ func (*Command_DigestCheck) isCommand_Kind() {}
 func (*Command_FeatureLevel) isCommand_Kind() {}
 
 func (*Command_NoOp) isCommand_Kind() {}
+
+func (*Command_AuthInit) isCommand_Kind() {}
+
+func (*Command_UserCreate) isCommand_Kind() {}
+
+func (*Command_UserUpdate) isCommand_Kind() {}
+
+func (*Command_UserDelete) isCommand_Kind() {}
+
+func (*Command_RoleAdd) isCommand_Kind() {}
+
+func (*Command_RoleRemove) isCommand_Kind() {}
+
+func (*Command_PermissionAdd) isCommand_Kind() {}
+
+func (*Command_PermissionRemove) isCommand_Kind() {}
 
 type Pair struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2283,6 +2411,274 @@ func (*NoOp) Descriptor() ([]byte, []int) {
 	return file_log_proto_rawDescGZIP(), []int{28}
 }
 
+type AuthInit struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Key           string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"` // signs tokens
+	AdminName     string                 `protobuf:"bytes,2,opt,name=admin_name,json=adminName,proto3" json:"admin_name,omitempty"`
+	AdminHash     string                 `protobuf:"bytes,3,opt,name=admin_hash,json=adminHash,proto3" json:"admin_hash,omitempty"` // bcrypt
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AuthInit) Reset() {
+	*x = AuthInit{}
+	mi := &file_log_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AuthInit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AuthInit) ProtoMessage() {}
+
+func (x *AuthInit) ProtoReflect() protoreflect.Message {
+	mi := &file_log_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AuthInit.ProtoReflect.Descriptor instead.
+func (*AuthInit) Descriptor() ([]byte, []int) {
+	return file_log_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *AuthInit) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *AuthInit) GetAdminName() string {
+	if x != nil {
+		return x.AdminName
+	}
+	return ""
+}
+
+func (x *AuthInit) GetAdminHash() string {
+	if x != nil {
+		return x.AdminHash
+	}
+	return ""
+}
+
+type User struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Hash          string                 `protobuf:"bytes,2,opt,name=hash,proto3" json:"hash,omitempty"` // bcrypt
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *User) Reset() {
+	*x = User{}
+	mi := &file_log_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *User) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*User) ProtoMessage() {}
+
+func (x *User) ProtoReflect() protoreflect.Message {
+	mi := &file_log_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use User.ProtoReflect.Descriptor instead.
+func (*User) Descriptor() ([]byte, []int) {
+	return file_log_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *User) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *User) GetHash() string {
+	if x != nil {
+		return x.Hash
+	}
+	return ""
+}
+
+type UserDelete struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UserDelete) Reset() {
+	*x = UserDelete{}
+	mi := &file_log_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UserDelete) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UserDelete) ProtoMessage() {}
+
+func (x *UserDelete) ProtoReflect() protoreflect.Message {
+	mi := &file_log_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UserDelete.ProtoReflect.Descriptor instead.
+func (*UserDelete) Descriptor() ([]byte, []int) {
+	return file_log_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *UserDelete) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+type RoleBinding struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Role          string                 `protobuf:"bytes,1,opt,name=role,proto3" json:"role,omitempty"`
+	User          string                 `protobuf:"bytes,2,opt,name=user,proto3" json:"user,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RoleBinding) Reset() {
+	*x = RoleBinding{}
+	mi := &file_log_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RoleBinding) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RoleBinding) ProtoMessage() {}
+
+func (x *RoleBinding) ProtoReflect() protoreflect.Message {
+	mi := &file_log_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RoleBinding.ProtoReflect.Descriptor instead.
+func (*RoleBinding) Descriptor() ([]byte, []int) {
+	return file_log_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *RoleBinding) GetRole() string {
+	if x != nil {
+		return x.Role
+	}
+	return ""
+}
+
+func (x *RoleBinding) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+type Permission struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Role          string                 `protobuf:"bytes,1,opt,name=role,proto3" json:"role,omitempty"`
+	Resource      string                 `protobuf:"bytes,2,opt,name=resource,proto3" json:"resource,omitempty"`
+	Action        string                 `protobuf:"bytes,3,opt,name=action,proto3" json:"action,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Permission) Reset() {
+	*x = Permission{}
+	mi := &file_log_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Permission) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Permission) ProtoMessage() {}
+
+func (x *Permission) ProtoReflect() protoreflect.Message {
+	mi := &file_log_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Permission.ProtoReflect.Descriptor instead.
+func (*Permission) Descriptor() ([]byte, []int) {
+	return file_log_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *Permission) GetRole() string {
+	if x != nil {
+		return x.Role
+	}
+	return ""
+}
+
+func (x *Permission) GetResource() string {
+	if x != nil {
+		return x.Resource
+	}
+	return ""
+}
+
+func (x *Permission) GetAction() string {
+	if x != nil {
+		return x.Action
+	}
+	return ""
+}
+
 var File_log_proto protoreflect.FileDescriptor
 
 const file_log_proto_rawDesc = "" +
@@ -2293,7 +2689,7 @@ const file_log_proto_rawDesc = "" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x12\n" +
 	"\x04term\x18\x03 \x01(\x04R\x04term\x12\x17\n" +
 	"\atime_ms\x18\x04 \x01(\x03R\x06timeMs\x124\n" +
-	"\bcommands\x18\x05 \x03(\v2\x18.rollcall.log.v1.CommandR\bcommands\"\xc7\v\n" +
+	"\bcommands\x18\x05 \x03(\v2\x18.rollcall.log.v1.CommandR\bcommands\"\xc3\x0f\n" +
 	"\aCommand\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x18\n" +
 	"\asession\x18\x02 \x01(\fR\asession\x12\x1a\n" +
@@ -2325,7 +2721,19 @@ const file_log_proto_rawDesc = "" +
 	"term_start\x18\x15 \x01(\v2\x1a.rollcall.log.v1.TermStartH\x00R\ttermStart\x12A\n" +
 	"\fdigest_check\x18\x16 \x01(\v2\x1c.rollcall.log.v1.DigestCheckH\x00R\vdigestCheck\x12D\n" +
 	"\rfeature_level\x18\x17 \x01(\v2\x1d.rollcall.log.v1.FeatureLevelH\x00R\ffeatureLevel\x12,\n" +
-	"\x05no_op\x18\x18 \x01(\v2\x15.rollcall.log.v1.NoOpH\x00R\x04noOpB\x06\n" +
+	"\x05no_op\x18\x18 \x01(\v2\x15.rollcall.log.v1.NoOpH\x00R\x04noOp\x128\n" +
+	"\tauth_init\x18\x19 \x01(\v2\x19.rollcall.log.v1.AuthInitH\x00R\bauthInit\x128\n" +
+	"\vuser_create\x18\x1a \x01(\v2\x15.rollcall.log.v1.UserH\x00R\n" +
+	"userCreate\x128\n" +
+	"\vuser_update\x18\x1b \x01(\v2\x15.rollcall.log.v1.UserH\x00R\n" +
+	"userUpdate\x12>\n" +
+	"\vuser_delete\x18\x1c \x01(\v2\x1b.rollcall.log.v1.UserDeleteH\x00R\n" +
+	"userDelete\x129\n" +
+	"\brole_add\x18\x1d \x01(\v2\x1c.rollcall.log.v1.RoleBindingH\x00R\aroleAdd\x12?\n" +
+	"\vrole_remove\x18\x1e \x01(\v2\x1c.rollcall.log.v1.RoleBindingH\x00R\n" +
+	"roleRemove\x12D\n" +
+	"\x0epermission_add\x18\x1f \x01(\v2\x1b.rollcall.log.v1.PermissionH\x00R\rpermissionAdd\x12J\n" +
+	"\x11permission_remove\x18  \x01(\v2\x1b.rollcall.log.v1.PermissionH\x00R\x10permissionRemoveB\x06\n" +
 	"\x04kind\".\n" +
 	"\x04Pair\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
@@ -2469,7 +2877,27 @@ const file_log_proto_rawDesc = "" +
 	"\x06digest\x18\x02 \x01(\fR\x06digest\"$\n" +
 	"\fFeatureLevel\x12\x14\n" +
 	"\x05level\x18\x01 \x01(\rR\x05level\"\x06\n" +
-	"\x04NoOpb\x06proto3"
+	"\x04NoOp\"Z\n" +
+	"\bAuthInit\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x1d\n" +
+	"\n" +
+	"admin_name\x18\x02 \x01(\tR\tadminName\x12\x1d\n" +
+	"\n" +
+	"admin_hash\x18\x03 \x01(\tR\tadminHash\".\n" +
+	"\x04User\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04hash\x18\x02 \x01(\tR\x04hash\" \n" +
+	"\n" +
+	"UserDelete\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"5\n" +
+	"\vRoleBinding\x12\x12\n" +
+	"\x04role\x18\x01 \x01(\tR\x04role\x12\x12\n" +
+	"\x04user\x18\x02 \x01(\tR\x04user\"T\n" +
+	"\n" +
+	"Permission\x12\x12\n" +
+	"\x04role\x18\x01 \x01(\tR\x04role\x12\x1a\n" +
+	"\bresource\x18\x02 \x01(\tR\bresource\x12\x16\n" +
+	"\x06action\x18\x03 \x01(\tR\x06actionb\x06proto3"
 
 var (
 	file_log_proto_rawDescOnce sync.Once
@@ -2483,7 +2911,7 @@ func file_log_proto_rawDescGZIP() []byte {
 	return file_log_proto_rawDescData
 }
 
-var file_log_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
+var file_log_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
 var file_log_proto_goTypes = []any{
 	(*Entry)(nil),           // 0: rollcall.log.v1.Entry
 	(*Command)(nil),         // 1: rollcall.log.v1.Command
@@ -2514,6 +2942,11 @@ var file_log_proto_goTypes = []any{
 	(*DigestCheck)(nil),     // 26: rollcall.log.v1.DigestCheck
 	(*FeatureLevel)(nil),    // 27: rollcall.log.v1.FeatureLevel
 	(*NoOp)(nil),            // 28: rollcall.log.v1.NoOp
+	(*AuthInit)(nil),        // 29: rollcall.log.v1.AuthInit
+	(*User)(nil),            // 30: rollcall.log.v1.User
+	(*UserDelete)(nil),      // 31: rollcall.log.v1.UserDelete
+	(*RoleBinding)(nil),     // 32: rollcall.log.v1.RoleBinding
+	(*Permission)(nil),      // 33: rollcall.log.v1.Permission
 }
 var file_log_proto_depIdxs = []int32{
 	1,  // 0: rollcall.log.v1.Entry.commands:type_name -> rollcall.log.v1.Command
@@ -2538,24 +2971,32 @@ var file_log_proto_depIdxs = []int32{
 	26, // 19: rollcall.log.v1.Command.digest_check:type_name -> rollcall.log.v1.DigestCheck
 	27, // 20: rollcall.log.v1.Command.feature_level:type_name -> rollcall.log.v1.FeatureLevel
 	28, // 21: rollcall.log.v1.Command.no_op:type_name -> rollcall.log.v1.NoOp
-	2,  // 22: rollcall.log.v1.Spec.metadata:type_name -> rollcall.log.v1.Pair
-	3,  // 23: rollcall.log.v1.Register.spec:type_name -> rollcall.log.v1.Spec
-	2,  // 24: rollcall.log.v1.MetadataSet.pairs:type_name -> rollcall.log.v1.Pair
-	6,  // 25: rollcall.log.v1.Patch.app:type_name -> rollcall.log.v1.Text
-	7,  // 26: rollcall.log.v1.Patch.metadata:type_name -> rollcall.log.v1.MetadataSet
-	9,  // 27: rollcall.log.v1.MetadataBatch.targets:type_name -> rollcall.log.v1.Target
-	2,  // 28: rollcall.log.v1.MetadataBatch.metadata:type_name -> rollcall.log.v1.Pair
-	11, // 29: rollcall.log.v1.HealthBatch.items:type_name -> rollcall.log.v1.HealthItem
-	13, // 30: rollcall.log.v1.ProbeBatch.items:type_name -> rollcall.log.v1.ProbeItem
-	15, // 31: rollcall.log.v1.EvictBatch.items:type_name -> rollcall.log.v1.LeaseRef
-	2,  // 32: rollcall.log.v1.ServiceSettings.metadata:type_name -> rollcall.log.v1.Pair
-	2,  // 33: rollcall.log.v1.Cluster.metadata:type_name -> rollcall.log.v1.Pair
-	19, // 34: rollcall.log.v1.ClusterUpdate.cluster:type_name -> rollcall.log.v1.Cluster
-	35, // [35:35] is the sub-list for method output_type
-	35, // [35:35] is the sub-list for method input_type
-	35, // [35:35] is the sub-list for extension type_name
-	35, // [35:35] is the sub-list for extension extendee
-	0,  // [0:35] is the sub-list for field type_name
+	29, // 22: rollcall.log.v1.Command.auth_init:type_name -> rollcall.log.v1.AuthInit
+	30, // 23: rollcall.log.v1.Command.user_create:type_name -> rollcall.log.v1.User
+	30, // 24: rollcall.log.v1.Command.user_update:type_name -> rollcall.log.v1.User
+	31, // 25: rollcall.log.v1.Command.user_delete:type_name -> rollcall.log.v1.UserDelete
+	32, // 26: rollcall.log.v1.Command.role_add:type_name -> rollcall.log.v1.RoleBinding
+	32, // 27: rollcall.log.v1.Command.role_remove:type_name -> rollcall.log.v1.RoleBinding
+	33, // 28: rollcall.log.v1.Command.permission_add:type_name -> rollcall.log.v1.Permission
+	33, // 29: rollcall.log.v1.Command.permission_remove:type_name -> rollcall.log.v1.Permission
+	2,  // 30: rollcall.log.v1.Spec.metadata:type_name -> rollcall.log.v1.Pair
+	3,  // 31: rollcall.log.v1.Register.spec:type_name -> rollcall.log.v1.Spec
+	2,  // 32: rollcall.log.v1.MetadataSet.pairs:type_name -> rollcall.log.v1.Pair
+	6,  // 33: rollcall.log.v1.Patch.app:type_name -> rollcall.log.v1.Text
+	7,  // 34: rollcall.log.v1.Patch.metadata:type_name -> rollcall.log.v1.MetadataSet
+	9,  // 35: rollcall.log.v1.MetadataBatch.targets:type_name -> rollcall.log.v1.Target
+	2,  // 36: rollcall.log.v1.MetadataBatch.metadata:type_name -> rollcall.log.v1.Pair
+	11, // 37: rollcall.log.v1.HealthBatch.items:type_name -> rollcall.log.v1.HealthItem
+	13, // 38: rollcall.log.v1.ProbeBatch.items:type_name -> rollcall.log.v1.ProbeItem
+	15, // 39: rollcall.log.v1.EvictBatch.items:type_name -> rollcall.log.v1.LeaseRef
+	2,  // 40: rollcall.log.v1.ServiceSettings.metadata:type_name -> rollcall.log.v1.Pair
+	2,  // 41: rollcall.log.v1.Cluster.metadata:type_name -> rollcall.log.v1.Pair
+	19, // 42: rollcall.log.v1.ClusterUpdate.cluster:type_name -> rollcall.log.v1.Cluster
+	43, // [43:43] is the sub-list for method output_type
+	43, // [43:43] is the sub-list for method input_type
+	43, // [43:43] is the sub-list for extension type_name
+	43, // [43:43] is the sub-list for extension extendee
+	0,  // [0:43] is the sub-list for field type_name
 }
 
 func init() { file_log_proto_init() }
@@ -2585,6 +3026,14 @@ func file_log_proto_init() {
 		(*Command_DigestCheck)(nil),
 		(*Command_FeatureLevel)(nil),
 		(*Command_NoOp)(nil),
+		(*Command_AuthInit)(nil),
+		(*Command_UserCreate)(nil),
+		(*Command_UserUpdate)(nil),
+		(*Command_UserDelete)(nil),
+		(*Command_RoleAdd)(nil),
+		(*Command_RoleRemove)(nil),
+		(*Command_PermissionAdd)(nil),
+		(*Command_PermissionRemove)(nil),
 	}
 	file_log_proto_msgTypes[8].OneofWrappers = []any{}
 	type x struct{}
@@ -2593,7 +3042,7 @@ func file_log_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_log_proto_rawDesc), len(file_log_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   29,
+			NumMessages:   34,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

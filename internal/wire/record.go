@@ -20,6 +20,11 @@ const (
 	RecordService   RecordKind = 5
 	RecordInstance  RecordKind = 6
 	RecordTombstone RecordKind = 7
+	// The accounts.
+	RecordUser       RecordKind = 8
+	RecordBinding    RecordKind = 9
+	RecordPermission RecordKind = 10
+	RecordAuthKey    RecordKind = 11
 )
 
 // Globals are the single values of the replicated state.
@@ -49,6 +54,11 @@ type Record struct {
 	// Tombstone is the key of a deregistered instance, Until when its mark ends.
 	Tombstone registry.InstanceKey
 	Until     int64
+	// User, Binding, Permission and AuthKey are the parts of the accounts.
+	User       registry.User
+	Binding    registry.RoleBinding
+	Permission registry.Permission
+	AuthKey    string
 }
 
 // AppendGlobals appends a globals record to b.
@@ -139,6 +149,42 @@ func AppendTombstone(b []byte, k registry.InstanceKey, until int64) []byte {
 	return e.b
 }
 
+// AppendUser appends an account.
+func AppendUser(b []byte, u registry.User) []byte {
+	e := encoder{b: b}
+	mark := e.begin(protowire.Number(RecordUser))
+	e.user(u)
+	e.end(mark)
+	return e.b
+}
+
+// AppendBinding appends a role of a user.
+func AppendBinding(b []byte, r registry.RoleBinding) []byte {
+	e := encoder{b: b}
+	mark := e.begin(protowire.Number(RecordBinding))
+	e.binding(r)
+	e.end(mark)
+	return e.b
+}
+
+// AppendPermission appends a permission of a role.
+func AppendPermission(b []byte, p registry.Permission) []byte {
+	e := encoder{b: b}
+	mark := e.begin(protowire.Number(RecordPermission))
+	e.permission(p)
+	e.end(mark)
+	return e.b
+}
+
+// AppendAuthKey appends the key that signs tokens.
+func AppendAuthKey(b []byte, key string) []byte {
+	e := encoder{b: b}
+	mark := e.begin(protowire.Number(RecordAuthKey))
+	e.str(1, key)
+	e.end(mark)
+	return e.b
+}
+
 // DecodeRecord reads one record. Texts of the result are parts of s. The error is an
 // *Error that names what this build does not know.
 func DecodeRecord(s string) (Record, error) {
@@ -147,7 +193,7 @@ func DecodeRecord(s string) (Record, error) {
 	kind := d.varint() >> 3
 	d.pos = at
 	r := Record{Kind: RecordKind(kind)}
-	if kind < uint64(RecordGlobals) || kind > uint64(RecordTombstone) {
+	if kind < uint64(RecordGlobals) || kind > uint64(RecordAuthKey) {
 		d.fail("Record", kind, "unknown kind of record")
 		return Record{}, d.err
 	}
@@ -185,6 +231,14 @@ func (d *decoder) record(r *Record) {
 	case RecordTombstone:
 		r.Tombstone = d.instanceKey()
 		r.Until = d.int(6)
+	case RecordUser:
+		r.User = d.user()
+	case RecordBinding:
+		r.Binding = d.binding()
+	case RecordPermission:
+		r.Permission = d.permission()
+	case RecordAuthKey:
+		r.AuthKey = d.str(1)
 	}
 }
 

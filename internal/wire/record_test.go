@@ -59,6 +59,16 @@ var records = map[string]struct {
 		wire.AppendInstance(nil, sampleService, &registry.Instance{}),
 		wire.Record{Kind: wire.RecordInstance, Key: sampleService, Instance: &registry.Instance{}},
 	},
+	"user": {
+		wire.AppendUser(nil, sampleUser), wire.Record{Kind: wire.RecordUser, User: sampleUser},
+	},
+	"binding": {
+		wire.AppendBinding(nil, sampleBinding), wire.Record{Kind: wire.RecordBinding, Binding: sampleBinding},
+	},
+	"permission": {
+		wire.AppendPermission(nil, samplePermission), wire.Record{Kind: wire.RecordPermission, Permission: samplePermission},
+	},
+	"auth key": {wire.AppendAuthKey(nil, "k"), wire.Record{Kind: wire.RecordAuthKey, AuthKey: "k"}},
 	"tombstone": {
 		wire.AppendTombstone(nil, sampleKey, 77),
 		wire.Record{Kind: wire.RecordTombstone, Tombstone: sampleKey, Until: 77},
@@ -87,7 +97,7 @@ func TestRecord_RoundTripAndGeneratedCode(t *testing.T) {
 func TestDecodeRecord_Refusals(t *testing.T) {
 	for name, tc := range map[string]struct{ hex, want string }{
 		"empty":             {"", "cut off"},
-		"new kind":          {"4200", "unknown kind"},
+		"new kind":          {"6200", "unknown kind"},
 		"trailing":          {"1a003a00", "more than one kind"},
 		"new field":         {"1a021001", "field 2"},
 		"not a message":     {"1801", "is not a message"},
@@ -171,6 +181,14 @@ func FuzzDecodeRecord(f *testing.F) {
 			again = wire.AppendService(nil, r.Service)
 		case wire.RecordInstance:
 			again = wire.AppendInstance(nil, r.Key, r.Instance)
+		case wire.RecordUser:
+			again = wire.AppendUser(nil, r.User)
+		case wire.RecordBinding:
+			again = wire.AppendBinding(nil, r.Binding)
+		case wire.RecordPermission:
+			again = wire.AppendPermission(nil, r.Permission)
+		case wire.RecordAuthKey:
+			again = wire.AppendAuthKey(nil, r.AuthKey)
 		case wire.RecordTombstone:
 			again = wire.AppendTombstone(nil, r.Tombstone, r.Until)
 		default:

@@ -13,6 +13,10 @@ var (
 		Ephemeral: true, Enabled: true, Healthy: true, Weight: 1, App: "shop",
 		Metadata: registry.Metadata{{Key: "version", Value: "1.2.3"}, {Key: "zone", Value: "über"}},
 	}
+	sampleUser       = registry.User{Name: "alice", Hash: "$2a$10$abcdefghijklmnopqrstuuA5pY2gRvmGQ0vUCXjRzgGtm0uVQ7WzK"}
+	sampleBinding    = registry.RoleBinding{Role: "ops", User: "alice"}
+	samplePermission = registry.Permission{Role: "ops", Resource: "dev:*:*", Action: "rw"}
+
 	sampleKey = sampleSpec.Address.In(sampleService)
 )
 
@@ -44,4 +48,13 @@ var samples = map[string]registry.Command{
 	"digest-check":     registry.DigestCheck{At: 99, Digest: registry.Digest{1, 2, 3}},
 	"feature-level":    registry.FeatureLevel{Level: 2},
 	"no-op":            registry.NoOp{},
+
+	"auth-init":         registry.AuthInit{Key: "0123456789abcdef0123456789abcdef", Admin: sampleUser},
+	"user-create":       registry.UserCreate{User: sampleUser},
+	"user-update":       registry.UserUpdate{User: sampleUser},
+	"user-delete":       registry.UserDelete{Name: "alice"},
+	"role-add":          registry.RoleAdd{Binding: sampleBinding},
+	"role-remove":       registry.RoleRemove{Binding: registry.RoleBinding{Role: "ops"}},
+	"permission-add":    registry.PermissionAdd{Permission: samplePermission},
+	"permission-remove": registry.PermissionRemove{Permission: samplePermission},
 }

@@ -163,6 +163,10 @@ type Record struct {
 	//	*Record_Service
 	//	*Record_Instance
 	//	*Record_Tombstone
+	//	*Record_User
+	//	*Record_RoleBinding
+	//	*Record_Permission
+	//	*Record_AuthKey
 	Kind          isRecord_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -268,6 +272,42 @@ func (x *Record) GetTombstone() *Tombstone {
 	return nil
 }
 
+func (x *Record) GetUser() *User {
+	if x != nil {
+		if x, ok := x.Kind.(*Record_User); ok {
+			return x.User
+		}
+	}
+	return nil
+}
+
+func (x *Record) GetRoleBinding() *RoleBinding {
+	if x != nil {
+		if x, ok := x.Kind.(*Record_RoleBinding); ok {
+			return x.RoleBinding
+		}
+	}
+	return nil
+}
+
+func (x *Record) GetPermission() *Permission {
+	if x != nil {
+		if x, ok := x.Kind.(*Record_Permission); ok {
+			return x.Permission
+		}
+	}
+	return nil
+}
+
+func (x *Record) GetAuthKey() *Text {
+	if x != nil {
+		if x, ok := x.Kind.(*Record_AuthKey); ok {
+			return x.AuthKey
+		}
+	}
+	return nil
+}
+
 type isRecord_Kind interface {
 	isRecord_Kind()
 }
@@ -300,6 +340,22 @@ type Record_Tombstone struct {
 	Tombstone *Tombstone `protobuf:"bytes,7,opt,name=tombstone,proto3,oneof"`
 }
 
+type Record_User struct {
+	User *User `protobuf:"bytes,8,opt,name=user,proto3,oneof"`
+}
+
+type Record_RoleBinding struct {
+	RoleBinding *RoleBinding `protobuf:"bytes,9,opt,name=role_binding,json=roleBinding,proto3,oneof"`
+}
+
+type Record_Permission struct {
+	Permission *Permission `protobuf:"bytes,10,opt,name=permission,proto3,oneof"`
+}
+
+type Record_AuthKey struct {
+	AuthKey *Text `protobuf:"bytes,11,opt,name=auth_key,json=authKey,proto3,oneof"`
+}
+
 func (*Record_Globals) isRecord_Kind() {}
 
 func (*Record_Switches) isRecord_Kind() {}
@@ -313,6 +369,14 @@ func (*Record_Service) isRecord_Kind() {}
 func (*Record_Instance) isRecord_Kind() {}
 
 func (*Record_Tombstone) isRecord_Kind() {}
+
+func (*Record_User) isRecord_Kind() {}
+
+func (*Record_RoleBinding) isRecord_Kind() {}
+
+func (*Record_Permission) isRecord_Kind() {}
+
+func (*Record_AuthKey) isRecord_Kind() {}
 
 type Globals struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -705,7 +769,7 @@ const file_snapshot_proto_rawDesc = "" +
 	"\atime_ms\x18\x05 \x01(\x03R\x06timeMs\";\n" +
 	"\aTrailer\x12\x18\n" +
 	"\arecords\x18\x01 \x01(\x04R\arecords\x12\x16\n" +
-	"\x06digest\x18\x02 \x01(\fR\x06digest\"\xbf\x03\n" +
+	"\x06digest\x18\x02 \x01(\fR\x06digest\"\xa2\x05\n" +
 	"\x06Record\x129\n" +
 	"\aglobals\x18\x01 \x01(\v2\x1d.rollcall.snapshot.v1.GlobalsH\x00R\aglobals\x12:\n" +
 	"\bswitches\x18\x02 \x01(\v2\x1c.rollcall.log.v1.MetadataSetH\x00R\bswitches\x12@\n" +
@@ -713,7 +777,14 @@ const file_snapshot_proto_rawDesc = "" +
 	"\tnamespace\x18\x04 \x01(\v2\x1a.rollcall.log.v1.NamespaceH\x00R\tnamespace\x129\n" +
 	"\aservice\x18\x05 \x01(\v2\x1d.rollcall.snapshot.v1.ServiceH\x00R\aservice\x12<\n" +
 	"\binstance\x18\x06 \x01(\v2\x1e.rollcall.snapshot.v1.InstanceH\x00R\binstance\x12?\n" +
-	"\ttombstone\x18\a \x01(\v2\x1f.rollcall.snapshot.v1.TombstoneH\x00R\ttombstoneB\x06\n" +
+	"\ttombstone\x18\a \x01(\v2\x1f.rollcall.snapshot.v1.TombstoneH\x00R\ttombstone\x12+\n" +
+	"\x04user\x18\b \x01(\v2\x15.rollcall.log.v1.UserH\x00R\x04user\x12A\n" +
+	"\frole_binding\x18\t \x01(\v2\x1c.rollcall.log.v1.RoleBindingH\x00R\vroleBinding\x12=\n" +
+	"\n" +
+	"permission\x18\n" +
+	" \x01(\v2\x1b.rollcall.log.v1.PermissionH\x00R\n" +
+	"permission\x122\n" +
+	"\bauth_key\x18\v \x01(\v2\x15.rollcall.log.v1.TextH\x00R\aauthKeyB\x06\n" +
 	"\x04kind\"\xa4\x01\n" +
 	"\aGlobals\x12\x1d\n" +
 	"\n" +
@@ -777,10 +848,13 @@ var file_snapshot_proto_goTypes = []any{
 	(*MetadataSet)(nil), // 7: rollcall.log.v1.MetadataSet
 	(*Text)(nil),        // 8: rollcall.log.v1.Text
 	(*Namespace)(nil),   // 9: rollcall.log.v1.Namespace
-	(*Pair)(nil),        // 10: rollcall.log.v1.Pair
-	(*Cluster)(nil),     // 11: rollcall.log.v1.Cluster
-	(*Spec)(nil),        // 12: rollcall.log.v1.Spec
-	(*LeaseRef)(nil),    // 13: rollcall.log.v1.LeaseRef
+	(*User)(nil),        // 10: rollcall.log.v1.User
+	(*RoleBinding)(nil), // 11: rollcall.log.v1.RoleBinding
+	(*Permission)(nil),  // 12: rollcall.log.v1.Permission
+	(*Pair)(nil),        // 13: rollcall.log.v1.Pair
+	(*Cluster)(nil),     // 14: rollcall.log.v1.Cluster
+	(*Spec)(nil),        // 15: rollcall.log.v1.Spec
+	(*LeaseRef)(nil),    // 16: rollcall.log.v1.LeaseRef
 }
 var file_snapshot_proto_depIdxs = []int32{
 	3,  // 0: rollcall.snapshot.v1.Record.globals:type_name -> rollcall.snapshot.v1.Globals
@@ -790,15 +864,19 @@ var file_snapshot_proto_depIdxs = []int32{
 	4,  // 4: rollcall.snapshot.v1.Record.service:type_name -> rollcall.snapshot.v1.Service
 	5,  // 5: rollcall.snapshot.v1.Record.instance:type_name -> rollcall.snapshot.v1.Instance
 	6,  // 6: rollcall.snapshot.v1.Record.tombstone:type_name -> rollcall.snapshot.v1.Tombstone
-	10, // 7: rollcall.snapshot.v1.Service.metadata:type_name -> rollcall.log.v1.Pair
-	11, // 8: rollcall.snapshot.v1.Service.clusters:type_name -> rollcall.log.v1.Cluster
-	12, // 9: rollcall.snapshot.v1.Instance.spec:type_name -> rollcall.log.v1.Spec
-	13, // 10: rollcall.snapshot.v1.Instance.lease:type_name -> rollcall.log.v1.LeaseRef
-	11, // [11:11] is the sub-list for method output_type
-	11, // [11:11] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	10, // 7: rollcall.snapshot.v1.Record.user:type_name -> rollcall.log.v1.User
+	11, // 8: rollcall.snapshot.v1.Record.role_binding:type_name -> rollcall.log.v1.RoleBinding
+	12, // 9: rollcall.snapshot.v1.Record.permission:type_name -> rollcall.log.v1.Permission
+	8,  // 10: rollcall.snapshot.v1.Record.auth_key:type_name -> rollcall.log.v1.Text
+	13, // 11: rollcall.snapshot.v1.Service.metadata:type_name -> rollcall.log.v1.Pair
+	14, // 12: rollcall.snapshot.v1.Service.clusters:type_name -> rollcall.log.v1.Cluster
+	15, // 13: rollcall.snapshot.v1.Instance.spec:type_name -> rollcall.log.v1.Spec
+	16, // 14: rollcall.snapshot.v1.Instance.lease:type_name -> rollcall.log.v1.LeaseRef
+	15, // [15:15] is the sub-list for method output_type
+	15, // [15:15] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_snapshot_proto_init() }
@@ -815,6 +893,10 @@ func file_snapshot_proto_init() {
 		(*Record_Service)(nil),
 		(*Record_Instance)(nil),
 		(*Record_Tombstone)(nil),
+		(*Record_User)(nil),
+		(*Record_RoleBinding)(nil),
+		(*Record_Permission)(nil),
+		(*Record_AuthKey)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

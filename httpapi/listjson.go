@@ -54,20 +54,26 @@ func appendHosts(b []byte, s *registry.Service, v listView, hosts []registry.Sel
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = appendString(append(b, `{"ip":`...), in.IP)
-		b = appendInt(append(b, `,"port":`...), int64(in.Port))
-		b = strconv.AppendBool(append(b, `,"valid":`...), in.Healthy)
-		b = strconv.AppendBool(append(b, `,"healthy":`...), in.Healthy)
-		b = appendInstanceID(append(b, `,"marked":false,"instanceId":`...), s.Key, in.Instance)
-		b = appendMetadata(append(b, `,"metadata":`...), in.Metadata)
-		b = append(b, `,"enabled":true,"weight":`...)
-		b = appendDouble(b, in.Weight)
-		b = appendString(append(b, `,"clusterName":`...), in.Cluster)
-		b = appendString(append(b, `,"serviceName":`...), name)
-		b = strconv.AppendBool(append(b, `,"ephemeral":`...), in.Ephemeral)
-		b = append(b, '}')
+		b = appendHost(b, s.Key, in.Instance, in.Healthy, true, name)
 	}
 	return append(b, ']')
+}
+
+// appendHost appends one instance as lists show it: with the health and the name of its
+// service that the list has for it.
+func appendHost(b []byte, key registry.ServiceKey, in *registry.Instance, healthy, enabled bool, serviceName string) []byte {
+	b = appendString(append(b, `{"ip":`...), in.IP)
+	b = appendInt(append(b, `,"port":`...), int64(in.Port))
+	b = strconv.AppendBool(append(b, `,"valid":`...), healthy)
+	b = strconv.AppendBool(append(b, `,"healthy":`...), healthy)
+	b = appendInstanceID(append(b, `,"marked":false,"instanceId":`...), key, in)
+	b = appendMetadata(append(b, `,"metadata":`...), in.Metadata)
+	b = strconv.AppendBool(append(b, `,"enabled":`...), enabled)
+	b = appendDouble(append(b, `,"weight":`...), in.Weight)
+	b = appendString(append(b, `,"clusterName":`...), in.Cluster)
+	b = appendString(append(b, `,"serviceName":`...), serviceName)
+	b = strconv.AppendBool(append(b, `,"ephemeral":`...), in.Ephemeral)
+	return append(b, '}')
 }
 
 func appendInstanceID(b []byte, key registry.ServiceKey, in *registry.Instance) []byte {

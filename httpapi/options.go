@@ -75,6 +75,8 @@ type Options struct {
 	Cluster Cluster
 	// Pusher is nil on a node that pushes to nobody.
 	Pusher Pusher
+	// Watcher is nil on a node without watches.
+	Watcher Watcher
 
 	// Logger gets one line for each failure of ours; requests appear at debug only,
 	// one in AccessLogEvery.
@@ -94,6 +96,8 @@ type Options struct {
 	// client may take to send a header, to send a whole request, to take an answer,
 	// and to stay connected without a request.
 	HeaderTimeout, RequestTimeout, AnswerTimeout, IdleTimeout time.Duration
+	// Heartbeat is how often a stream of events that has nothing to tell sends a comment.
+	Heartbeat time.Duration
 	// ListCacheBytes bounds the memory of rendered instance lists.
 	ListCacheBytes int64
 	// AccessLogEvery is the n of "one request in n is logged at debug"; 0 logs none.
@@ -112,6 +116,7 @@ func DefaultOptions() Options {
 		RequestTimeout: 30 * time.Second,
 		AnswerTimeout:  60 * time.Second,
 		IdleTimeout:    120 * time.Second,
+		Heartbeat:      15 * time.Second,
 		ListCacheBytes: 64 << 20,
 		AccessLogEvery: 100,
 	}
@@ -134,6 +139,7 @@ func (o Options) validate() error {
 	need(o.MaxBody > 0 && o.MaxHeader > 0, "MaxBody and MaxHeader must be positive")
 	need(o.HeaderTimeout > 0 && o.RequestTimeout > 0 && o.AnswerTimeout > 0 && o.IdleTimeout > 0,
 		"HeaderTimeout, RequestTimeout, AnswerTimeout and IdleTimeout must be positive")
+	need(o.Heartbeat > 0, "Heartbeat must be positive")
 	need(o.ListCacheBytes >= 0, "ListCacheBytes must not be negative")
 	return errors.Join(errs...)
 }

@@ -35,7 +35,7 @@ func (s *Server) newEngine() *gin.Engine {
 		s.log.Error("trusted proxies", "err", err)
 	}
 	for _, rt := range slices.Concat(instanceRoutes, legacyRoutes, serviceRoutes, clusterRoutes,
-		catalogRoutes, catalogInstanceRoutes, operatorRoutes, namespaceRoutes, coreRoutes, v2Routes, pushRoutes, probeRoutes) {
+		catalogRoutes, catalogInstanceRoutes, operatorRoutes, namespaceRoutes, coreRoutes, v2Routes, pushRoutes, watchRoutes, probeRoutes) {
 		h := s.adapt(rt)
 		s.paths[rt.path] = strings.HasPrefix(rt.path, "/nacos/")
 		e.Handle(rt.method, rt.path, h)

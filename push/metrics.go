@@ -79,3 +79,22 @@ func (p *Pusher) size() int {
 	defer p.mu.Unlock()
 	return len(p.subs)
 }
+
+// watchMetrics are the series of the streams.
+type watchMetrics struct {
+	batches, resets, overruns, refused prometheus.Counter
+	commitToSent                       prometheus.Observer
+}
+
+func newWatchMetrics(reg prometheus.Registerer, w *Watches) watchMetrics {
+	gauge(reg, "watches", "Open streams and long polls.", w.streams)
+	gauge(reg, "ring_events", "Events kept for watchers that come back.", func() int { n, _ := w.ring.size(); return n })
+	gauge(reg, "ring_bytes", "About how much memory these events keep.", func() int { _, n := w.ring.size(); return int(n) })
+	return watchMetrics{
+		batches:      counter(reg, "watch_batches_total", "Batches of events handed to watchers."),
+		resets:       counter(reg, "watch_resets_total", "Full states given to watchers: new ones, those who came back too late, those who were overrun."),
+		overruns:     counter(reg, "watch_overruns_total", "Watchers that were too slow and lost the events that waited for them."),
+		refused:      counter(reg, "watches_refused_total", "Watches refused because there were too many."),
+		commitToSent: commitToSent(reg, "http"),
+	}
+}

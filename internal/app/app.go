@@ -2,8 +2,8 @@
 // which they start and stop. It is what cmd and the cluster tests embed; it decides
 // nothing else.
 //
-// Goroutines of its own: the HTTP server's accept loop, the beat collector and the pusher,
-// all in one group that Stop ends and waits for.
+// Goroutines of its own: the HTTP server's accept loop, the beat collector, the pusher
+// and the watches, all in one group that Stop ends and waits for.
 package app
 
 import (
@@ -35,11 +35,12 @@ type Node struct {
 
 	metrics *prometheus.Registry
 
-	state  *fsm.FSM
-	raft   *raftnode.Node
-	keeper *health.Keeper
-	pusher *push.Pusher
-	api    *httpapi.Server
+	state   *fsm.FSM
+	raft    *raftnode.Node
+	keeper  *health.Keeper
+	pusher  *push.Pusher
+	watches *push.Watches
+	api     *httpapi.Server
 
 	listener net.Listener
 	server   *http.Server
@@ -74,10 +75,14 @@ func New(opts Options) (*Node, error) {
 
 // assemble builds the parts. Raft and the keeper need each other; the keeper is reached
 // through n, and nobody calls it before Start.
-func (n *Node) assemble() error {
+func (n *Node) assemble() (err error) {
 	metrics := newMetrics(n.opts)
 	n.metrics = metrics
 	n.state = fsm.New(fsm.Options{Logger: n.log.Named("fsm"), Metrics: metrics, Fatal: n.fatalState})
+	// Events are heard from the first entry on, those of the log at start included.
+	if n.watches, err = n.newWatches(metrics); err != nil {
+		return err
+	}
 	raftOpts, err := n.raftOptions(metrics)
 	if err != nil {
 		return err
@@ -97,7 +102,7 @@ func (n *Node) assemble() error {
 	}
 	apiOpts := httpapi.DefaultOptions()
 	apiOpts.Reader, apiOpts.Writer, apiOpts.Beater, apiOpts.Cluster = n.state, n.raft, n.keeper, cluster{n.raft}
-	apiOpts.Pusher = n.pusher
+	apiOpts.Pusher, apiOpts.Watcher = n.pusher, watcher{n.watches}
 	apiOpts.Logger, apiOpts.Metrics = n.log.Named("http"), metrics
 	n.api, err = httpapi.New(apiOpts)
 	return err
@@ -166,6 +171,7 @@ func (n *Node) Start(ctx context.Context) error {
 	n.group.Go(n.serveHTTP)
 	n.group.Go(func() error { return n.keeper.Run(n.base) })
 	n.group.Go(func() error { return n.pusher.Run(n.base) })
+	n.group.Go(func() error { return n.watches.Run(n.base) })
 	return nil
 }
 

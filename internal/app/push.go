@@ -6,6 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/rollcall-io/rollcall/httpapi"
 	"github.com/rollcall-io/rollcall/push"
 	"github.com/rollcall-io/rollcall/raftnode"
 	"github.com/rollcall-io/rollcall/registry"
@@ -28,6 +29,30 @@ func (n *Node) newPusher(metrics prometheus.Registerer) (*push.Pusher, error) {
 	o.Addr = n.opts.pushAddr()
 	o.Logger, o.Metrics = n.log.Named("push"), metrics
 	return push.New(o)
+}
+
+// newWatches builds the streams of events and lets them hear of every change.
+func (n *Node) newWatches(metrics prometheus.Registerer) (*push.Watches, error) {
+	o := push.DefaultWatchOptions()
+	o.State, o.Metrics = n.state, metrics
+	w, err := push.NewWatches(o)
+	if err != nil {
+		return nil, err
+	}
+	n.state.ListenEvents(w)
+	return w, nil
+}
+
+// watcher is push.Watches under the types that the HTTP face uses.
+type watcher struct{ watches *push.Watches }
+
+// Watch is httpapi.Watcher.
+func (w watcher) Watch(q registry.Watch) (httpapi.WatchStream, error) {
+	s, err := w.watches.Watch(q)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 // current tells whether what this node has applied is worth telling.

@@ -9,8 +9,9 @@ import (
 // at most as long as ctx:
 //
 //  1. no longer ready, leader work ended, leadership handed over;
-//  2. HTTP drained while this node still forwards writes to the new leader;
-//  3. the collector of beats, pushes;
+//  2. streams ended, so that their clients move on, and HTTP drained while this node still
+//     forwards writes to the new leader;
+//  3. the collector of beats, pushes, watches;
 //  4. peer connections, Raft, stores;
 //  5. the state machine's notifier.
 //
@@ -21,6 +22,7 @@ func (n *Node) Stop(ctx context.Context) error {
 	var errs []error
 	if n.group != nil { // it was started
 		errs = append(errs, n.raft.PrepareStop(ctx))
+		n.watches.Close()
 		errs = append(errs, n.server.Shutdown(ctx), n.server.Close(), n.listener.Close())
 		if n.debug != nil {
 			errs = append(errs, n.debug.Close())

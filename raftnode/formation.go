@@ -37,7 +37,8 @@ func (f *formation) get() []*peerpb.Member {
 }
 
 // form decides how this node comes to run Raft, and returns when it may. A node that
-// has Raft state goes on with it. One without waits until it finds itself in the
+// has Raft state goes on with it, unless that is a first configuration that was never
+// used; see settleFounding. One without waits until it finds itself in the
 // configuration of a node that has state, having asked to be taken in; or until all
 // nodes that are to form the cluster have nothing and have reached the same nodes, and
 // then exactly one of them, the first by id, makes the configuration. So no flag can
@@ -48,7 +49,13 @@ func (n *Node) form(ctx context.Context) error {
 		return err
 	}
 	if has {
-		return nil
+		c, only, err := n.store.Founding()
+		if err != nil || !only {
+			return err
+		}
+		if holds, err := n.settleFounding(ctx, c); err != nil || holds {
+			return err
+		}
 	}
 	if !n.opts.clustered() {
 		return n.bootstrap([]*peerpb.Member{n.self()})
@@ -273,7 +280,7 @@ func (n *Node) runAnnounce(ctx context.Context) {
 func (s *server) Hello(_ context.Context, _ *peerpb.HelloRequest) (*peerpb.HelloResponse, error) {
 	n := s.node
 	resp := &peerpb.HelloResponse{
-		Node: n.self(), Cluster: n.clusterID(), Empty: !n.decided.Load(),
+		Node: n.self(), Cluster: n.clusterID(), Empty: !n.decided.Load() || n.blank(),
 		Expect: uint32(n.opts.BootstrapExpect), View: n.formation.get(), Leader: n.hint(),
 	}
 	for _, server := range n.servers() {

@@ -46,7 +46,11 @@ func (n *Node) identify() error {
 		return err
 	}
 	n.ident, n.id, n.incarnation = id, id.Node, id.Incarnation
-	n.decided.Store(has)
+	open, err := n.foundingNeedsOthers()
+	if err != nil {
+		return err
+	}
+	n.decided.Store(has && !open)
 	return nil
 }
 

@@ -59,6 +59,7 @@ func (n *Node) run() error {
 	n.group.Go(func() { n.runUpkeep(n.ctx, r) })
 	n.group.Go(func() { n.runClusterID(n.ctx) })
 	n.group.Go(func() { n.runAnnounce(n.ctx) })
+	n.group.Go(func() { n.runBlank(n.ctx) })
 	return nil
 }
 

@@ -2,9 +2,7 @@ package probe
 
 import (
 	"context"
-	"errors"
 	"net"
-	"syscall"
 
 	"github.com/rollcall-io/rollcall/registry"
 )
@@ -33,12 +31,9 @@ type TCP struct{}
 func (TCP) Check(ctx context.Context, address string, _ registry.Checker) Outcome {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "tcp", address)
-	switch {
-	case err == nil:
-		_ = conn.Close() // nothing was sent, so nothing can be lost
-		return Up
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return Refused
+	if err != nil {
+		return failure(err)
 	}
-	return Down
+	_ = conn.Close() // nothing was sent, so nothing can be lost
+	return Up
 }

@@ -12,8 +12,9 @@ import (
 type Settings struct {
 	// Concurrency bounds the probes under way at once.
 	Concurrency int
-	// Timeout bounds one probe.
-	Timeout time.Duration
+	// Timeout bounds one probe, save for the types that Timeouts gives another.
+	Timeout  time.Duration
+	Timeouts map[string]time.Duration
 	// MinInterval and MaxInterval bound the time from one probe of an instance to the next:
 	// quick answers bring it down, slow ones and a backlog of ours bring it up.
 	MinInterval time.Duration
@@ -25,7 +26,8 @@ type Settings struct {
 	Checkers map[string]Checker
 }
 
-// DefaultSettings probe by TCP, with 500 ms for a connection as in Nacos. 256 at once
+// DefaultSettings probe by TCP and HTTP, with 500 ms as in Nacos, and MySQL, with 500 ms for
+// the connection and a second for the command. 256 at once
 // carry 5,000 instances also when a good part of them does not answer.
 func DefaultSettings() Settings {
 	return Settings{
@@ -34,8 +36,17 @@ func DefaultSettings() Settings {
 		MinInterval: 2 * time.Second,
 		MaxInterval: 5 * time.Second,
 		FirstWithin: 2 * time.Second,
-		Checkers:    map[string]Checker{registry.CheckTCP: TCP{}},
+		Timeouts:    map[string]time.Duration{registry.CheckMySQL: mysqlTimeout},
+		Checkers:    map[string]Checker{registry.CheckTCP: TCP{}, registry.CheckHTTP: NewHTTP(), registry.CheckMySQL: MySQL{}},
 	}
+}
+
+// timeout bounds a probe of one type, named in capitals.
+func (s *Settings) timeout(kind string) time.Duration {
+	if d, found := s.Timeouts[kind]; found {
+		return d
+	}
+	return s.Timeout
 }
 
 // Validate reports every setting that cannot work, joined.
@@ -46,6 +57,11 @@ func (s Settings) Validate() error {
 	}
 	if s.Timeout <= 0 || s.MinInterval <= 0 || s.FirstWithin <= 0 {
 		bad = append(bad, errors.New("probe: timeout, interval and spread must be above 0"))
+	}
+	for kind, d := range s.Timeouts {
+		if d <= 0 {
+			bad = append(bad, fmt.Errorf("probe: timeout %s of %s: must be above 0", d, kind))
+		}
 	}
 	if s.MaxInterval < s.MinInterval {
 		bad = append(bad, fmt.Errorf("probe: interval from %s to %s: the second must not be smaller",

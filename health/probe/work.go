@@ -37,9 +37,10 @@ func (p *Prober) start(ctx context.Context, group *sync.WaitGroup) {
 
 // check makes one probe. It reads of the target only what never changes.
 func (p *Prober) check(ctx context.Context, t *target) {
-	limited, cancel := context.WithTimeout(ctx, p.settings.Timeout)
+	kind := strings.ToUpper(t.settings.Type)
+	limited, cancel := context.WithTimeout(ctx, p.settings.timeout(kind))
 	defer cancel()
-	outcome := p.settings.Checkers[strings.ToUpper(t.settings.Type)].Check(limited, t.address, t.settings)
+	outcome := p.settings.Checkers[kind].Check(limited, t.address, t.settings)
 	select {
 	case p.results <- result{t, outcome}:
 	case <-ctx.Done(): // the result of a probe that was cut short says nothing

@@ -20,7 +20,7 @@ prebuilt_image() {
   mkdir -p bin/image/data bin/image/secret
   echo "building the binary with $(go env GOVERSION)"
   CGO_ENABLED=0 GOOS=linux go build -trimpath -ldflags "-s -w -X main.version=$version" -o bin/image/rollcall ./cmd/rollcall
-  docker build -f deploy/docker/Dockerfile --target prebuilt -t "$image" .
+  docker build -f deploy/docker/Dockerfile.prebuilt -t "$image" .
 }
 
 case "${1:-auto}" in

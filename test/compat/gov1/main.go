@@ -31,7 +31,7 @@ func main() {
 		{Name: "clusters of one service", Run: s.clusters},
 		{Name: "service list with pages", Run: s.servicePages},
 		{Name: "persistent instance without beats", Run: s.persistent},
-		{Name: "subscription told of each change by polling", Run: s.subscription},
+		{Name: "subscription told of each change", Run: s.subscription},
 		{Name: "all gone: the list kept or emptied, as configured", Run: s.allGone},
 		{Phase: 1, Name: "leader killed under 200 beating instances", Run: s.leaderKilled},
 		{Phase: 2, Name: "rolling restart while clients register", Run: s.rollingRestart},

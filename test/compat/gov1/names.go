@@ -112,8 +112,8 @@ func (s *suite) servicePages() error {
 	return nil
 }
 
-// subscription: the client compares each list that it polls with the one before. What
-// pushes add is to be checked beside this.
+// subscription: the client must hear of each change, by a push or by its next poll. How
+// soon a push comes is not checked here.
 func (s *suite) subscription() error {
 	c, err := s.client("")
 	if err != nil {

@@ -75,7 +75,7 @@ func TestExpiry_StrictlyAfterTheTimeoutAndWithinASecondOnAllNodes(t *testing.T) 
 		"brief": {Interval: time.Second, Timeout: 3 * time.Second, Delete: 5 * time.Second},
 		"odd":   {Interval: 700 * time.Millisecond, Timeout: 2100 * time.Millisecond, Delete: 6300 * time.Millisecond},
 	}
-	if long {
+	if long() {
 		cases["defaults"] = nodes.Instance{}
 	}
 	companion := nodes.Instance{IP: "10.0.0.9", Port: 81} // healthy, or the protect threshold shows all as healthy

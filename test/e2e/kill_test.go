@@ -125,7 +125,7 @@ func (l *leaderLoop) step() {
 
 func TestLeaderKilledAgainAndAgain_TheDeadLeaveAndTheLivingStay(t *testing.T) {
 	like := nodes.Instance{Interval: 500 * time.Millisecond, Timeout: 3 * time.Second, Delete: 6 * time.Second}
-	if long {
+	if long() {
 		like = nodes.Instance{Interval: time.Second, Timeout: 6 * time.Second, Delete: 12 * time.Second}
 	}
 	limit := like.Delete + either(8*time.Second, 5*time.Second)

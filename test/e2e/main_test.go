@@ -14,8 +14,9 @@ import (
 // binary is the path of the rollcall that all tests run.
 var binary string
 
-// long asks for the rounds that take minutes.
-var long = os.Getenv("ROLLCALL_E2E") == "long"
+// long asks for the rounds that take minutes. The environment is read inside a test, or the
+// go command would show a cached result of the short form.
+func long() bool { return os.Getenv("ROLLCALL_E2E") == "long" }
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
@@ -40,7 +41,7 @@ func run(m *testing.M) int {
 
 // either is the first value in the short form, the second in the long one.
 func either[T any](short, whenLong T) T {
-	if long {
+	if long() {
 		return whenLong
 	}
 	return short

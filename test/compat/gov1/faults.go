@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/nacos-group/nacos-sdk-go/clients/naming_client"
 	"github.com/nacos-group/nacos-sdk-go/vo"
 
 	"github.com/rollcall-io/rollcall/test/compat/probe"
@@ -69,50 +70,68 @@ func (s *suite) rollingRestart() error {
 		return err
 	}
 	return s.Alone(func() error {
-		watch := s.Watch(service)
-		calls, slowest := 0, time.Duration(0)
-		var failures []error
-		done := make(chan struct{})
-		var wg sync.WaitGroup
-		wg.Go(func() {
-			for port := 1; ; port++ {
-				select {
-				case <-done:
-					return
-				case <-time.After(50 * time.Millisecond):
-				}
-				start := time.Now()
-				p := instance("go-deploy", port, nil)
-				_, err := c.RegisterInstance(p)
-				if err == nil {
-					_, err = c.DeregisterInstance(vo.DeregisterInstanceParam{ServiceName: p.ServiceName, Ip: p.Ip, Port: p.Port, Ephemeral: true})
-				}
-				if err != nil {
-					failures = append(failures, err)
-				}
-				calls, slowest = calls+2, max(slowest, time.Since(start))
-			}
-		})
-		var faults error
+		watch, load := s.Watch(service), startLoad(c, "go-deploy")
+		var err error
 		for _, node := range []string{"n1", "n2", "n3"} {
 			_, stopErr := s.Fault("stop", node)
 			_, startErr := s.Fault("start", node)
-			faults = errors.Join(faults, stopErr, startErr)
+			err = errors.Join(err, stopErr, startErr)
 			time.Sleep(time.Second)
 		}
-		close(done)
-		wg.Wait()
+		err = errors.Join(err, load.stop())
 		fewest, looks := watch()
 		probe.Note("rolling restart: %d calls, %d failed, the slowest pair took %s; at least %d of 50 healthy in %d looks",
-			calls, len(failures), slowest.Round(time.Millisecond), fewest, looks)
-		if len(failures) > 0 {
-			faults = errors.Join(faults, fmt.Errorf("%d of %d calls failed, the first: %w", len(failures), calls, failures[0]))
-		}
+			load.calls, len(load.failures), load.slowest.Round(time.Millisecond), fewest, looks)
 		if fewest < 50 {
-			faults = errors.Join(faults, fmt.Errorf("a list showed %d healthy instances of 50", fewest))
+			err = errors.Join(err, fmt.Errorf("a list showed %d healthy instances of 50", fewest))
 		}
-		return errors.Join(faults, s.Count(soon, probe.Service{Name: "go-deploy"}, 0))
+		return errors.Join(err, s.Count(soon, probe.Service{Name: "go-deploy"}, 0))
 	})
+}
+
+// load registers and deregisters one instance after the other. Its fields may be read
+// once stop has returned.
+type load struct {
+	calls    int
+	slowest  time.Duration // of a pair of calls
+	failures []error
+
+	done chan struct{}
+	wg   sync.WaitGroup
+}
+
+func startLoad(c naming_client.INamingClient, service string) *load {
+	l := &load{done: make(chan struct{})}
+	l.wg.Go(func() {
+		for port := 1; ; port++ {
+			select {
+			case <-l.done:
+				return
+			case <-time.After(50 * time.Millisecond):
+			}
+			start := time.Now()
+			p := instance(service, port, nil)
+			_, err := c.RegisterInstance(p)
+			if err == nil {
+				_, err = c.DeregisterInstance(vo.DeregisterInstanceParam{ServiceName: service, Ip: p.Ip, Port: p.Port, Ephemeral: true})
+			}
+			if err != nil {
+				l.failures = append(l.failures, err)
+			}
+			l.calls, l.slowest = l.calls+2, max(l.slowest, time.Since(start))
+		}
+	})
+	return l
+}
+
+// stop ends the load and reports what failed.
+func (l *load) stop() error {
+	close(l.done)
+	l.wg.Wait()
+	if len(l.failures) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d of %d calls failed, the first: %w", len(l.failures), l.calls, l.failures[0])
 }
 
 // noMajority stops two of three nodes. The client that beats meanwhile has an interval of

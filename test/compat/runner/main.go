@@ -81,6 +81,16 @@ func runRound(ctx context.Context, s settings, round int, sum *totals) error {
 		return err
 	}
 	fmt.Printf("round %d of %d, three nodes on %s\n", round, s.rounds, c.servers())
+	before := sum.failed
+	err = check(ctx, s, c, sum)
+	if err != nil || sum.failed > before {
+		showLogs(c)
+	}
+	return err
+}
+
+// check runs every program, with the killer beside them if one is wanted.
+func check(ctx context.Context, s settings, c *cluster, sum *totals) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -96,10 +106,9 @@ func runRound(ctx context.Context, s settings, round int, sum *totals) error {
 	} else {
 		killed <- nil
 	}
-	before := sum.failed
 	for _, p := range s.programs {
 		name, command, _ := strings.Cut(p, "=")
-		if err := runProgram(ctx, s, filepath.Join(dir, name), name, command, c.servers(), address, sum); err != nil {
+		if err := runProgram(ctx, s, filepath.Join(c.dir, name), name, command, c.servers(), address, sum); err != nil {
 			fmt.Printf("FAIL  %-8s ended: %v\n", name, err)
 			sum.failed++
 		}
@@ -110,9 +119,6 @@ func runRound(ctx context.Context, s settings, round int, sum *totals) error {
 	}
 	if s.killEvery > 0 {
 		fmt.Printf("      the leader was killed %d times\n", f.kills)
-	}
-	if sum.failed > before {
-		showLogs(c)
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ type view struct {
 // have it. What changes meanwhile makes the service due again.
 func (p *Pusher) deliver(t *topic) {
 	started := time.Now()
-	groups, since, service := p.targets(t)
+	groups, since, changes, service := p.targets(t)
 	shown := service
 	if shown == nil {
 		shown = gone(t.key, p.opts.State.DeletedStamp())
@@ -31,7 +31,10 @@ func (p *Pusher) deliver(t *topic) {
 		}
 		sent = p.send(packet, targets, shown, since) || sent
 	}
-	p.delivered(t, service, started, sent)
+	if !sent {
+		changes = 0
+	}
+	p.delivered(t, service, started, changes)
 }
 
 // gone stands for a service that does not exist any more: empty, with a stamp that is not
@@ -42,15 +45,15 @@ func gone(k registry.ServiceKey, stamp int64) *registry.Service {
 
 // targets takes the mark off a topic, reads its service and groups the subscribers that
 // need that state. The mark goes first: a change after the read sets it again.
-func (p *Pusher) targets(t *topic) (groups map[view][]*subscriber, since time.Time, service *registry.Service) {
+func (p *Pusher) targets(t *topic) (groups map[view][]*subscriber, since time.Time, changes int, service *registry.Service) {
 	p.mu.Lock()
-	t.dirty = false
-	since = t.since
+	since, changes = t.since, t.changes
+	t.dirty, t.changes = false, 0
 	p.mu.Unlock()
 	service = p.opts.State.Service(t.key)
 	deleted, enabled := p.opts.State.DeletedStamp(), p.opts.State.Switches().PushEnabled
 	if !enabled {
-		return nil, since, service
+		return nil, since, changes, service
 	}
 	groups = make(map[view][]*subscriber)
 	p.mu.Lock()
@@ -61,7 +64,7 @@ func (p *Pusher) targets(t *topic) (groups map[view][]*subscriber, since time.Ti
 			groups[v] = append(groups[v], sub)
 		}
 	}
-	return groups, since, service
+	return groups, since, changes, service
 }
 
 // send gives a packet to all who share it. Acknowledgements are awaited before the packet
@@ -111,15 +114,16 @@ func fits(length, limit int) bool {
 	return length <= maxDatagram && (limit == 0 || length <= limit)
 }
 
-// delivered ends the sending of a topic and queues it again when the service moved on.
-func (p *Pusher) delivered(t *topic, was *registry.Service, started time.Time, sent bool) {
+// delivered ends the sending of a topic, of so many changes, and queues it again when the
+// service moved on.
+func (p *Pusher) delivered(t *topic, was *registry.Service, started time.Time, changes int) {
 	moved := p.opts.State.Service(t.key) != was
 	now := time.Now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	t.sending = false
-	if sent {
-		t.pace.sent(started)
+	if changes > 0 {
+		t.pace.sent(started, changes)
 	}
 	switch {
 	case t.dirty:

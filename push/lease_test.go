@@ -179,8 +179,8 @@ func TestPace_FirstAtOnceThenLongerAndLonger(t *testing.T) {
 		t.Fatalf("the first is due at %s", due)
 	}
 	var gaps []time.Duration
-	for range 7 { // always something to send
-		p.sent(now)
+	for range 7 { // always several to send
+		p.sent(now, 2)
 		next := p.due(now)
 		gaps = append(gaps, next.Sub(now)/time.Millisecond)
 		now = next
@@ -188,11 +188,15 @@ func TestPace_FirstAtOnceThenLongerAndLonger(t *testing.T) {
 	if got := fmt.Sprint(gaps); got != "[20ns 40ns 80ns 160ns 320ns 500ns 500ns]" {
 		t.Error(got)
 	}
+	p.sent(now, 1)
+	if next := p.due(now).Sub(now); next != 250*time.Millisecond {
+		t.Errorf("after one that came alone the window is %s", next)
+	}
 	now = now.Add(2 * time.Second)
 	if due := p.due(now); due != now {
 		t.Error("after a quiet time the first is not due at once")
 	}
-	if p.sent(now); p.window != 20*time.Millisecond {
+	if p.sent(now, 5); p.window != 20*time.Millisecond {
 		t.Errorf("window %s after a quiet time", p.window)
 	}
 }

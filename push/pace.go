@@ -2,8 +2,9 @@ package push
 
 import "time"
 
-// pace says when changes may go out: the first after a quiet time at once, and while
-// they go on they are gathered for longer and longer, from min to max.
+// pace says when changes may go out: the first after a quiet time at once, and while more
+// than one comes in a window they are gathered for longer and longer, from min to max.
+// Changes that follow the deliveries of those before, one by one, are kept short.
 type pace struct {
 	min, max time.Duration
 	window   time.Duration
@@ -18,12 +19,15 @@ func (p *pace) due(now time.Time) time.Time {
 	return now
 }
 
-// sent notes that something went out now.
-func (p *pace) sent(now time.Time) {
-	if p.window > 0 && now.Sub(p.last) <= 2*p.window {
-		p.window = min(2*p.window, p.max)
-	} else {
+// sent notes that some changes went out now.
+func (p *pace) sent(now time.Time, changes int) {
+	switch {
+	case now.Sub(p.last) > 2*p.window:
 		p.window = p.min
+	case changes > 1:
+		p.window = min(2*p.window, p.max)
+	default:
+		p.window = max(p.window/2, p.min)
 	}
 	p.last = now
 }

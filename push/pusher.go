@@ -103,6 +103,7 @@ func (p *Pusher) mark(t *topic, since time.Time) {
 	if t == nil {
 		return
 	}
+	t.changes++
 	if !t.dirty {
 		t.dirty, t.since = true, since
 	}

@@ -18,6 +18,7 @@ type topic struct {
 	pace pace
 
 	dirty   bool      // changed since it was last read for sending
+	changes int       // so many times since something was sent
 	since   time.Time // when the oldest change that was not sent was applied
 	sending bool
 	due     time.Time

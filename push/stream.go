@@ -109,17 +109,17 @@ func (s *Stream) take() (batch registry.WatchBatch, wait time.Duration, ok bool)
 		events := s.first
 		s.first = nil
 		if batch, ok = s.batch(events, s.position()); ok {
-			s.pace.sent(now)
+			s.pace.sent(now, len(events))
 			return batch, 0, true
 		}
 	}
 	events, lost, index, wait := s.takeWaiting(now)
 	if lost {
-		s.pace.sent(now)
+		s.pace.sent(now, 1)
 		return s.full(), 0, true
 	}
 	if batch, ok = s.batch(events, index); ok {
-		s.pace.sent(now)
+		s.pace.sent(now, len(events))
 		return batch, 0, true
 	}
 	return batch, wait, false

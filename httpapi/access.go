@@ -23,16 +23,18 @@ const (
 type right uint8
 
 const (
-	rightUndeclared    right = iota
-	rightNone                // nothing: login, liveness and readiness
-	rightUser                // any account: what shows nothing of a namespace
-	rightService             // the service that the request names, or its whole namespace
-	rightNamespace           // the whole namespace, whatever service the request names
-	rightStatusKey           // the service in `key`, spelled as GET /instance/statuses has it
-	rightEverywhere          // the namespace that the request names, all of them when it names none
-	rightAllNamespaces       // all namespaces, whatever the request names
-	rightOwner               // the account that the request names is the caller's, or administrator
-	rightAdmin               // administrator
+	rightUndeclared      right = iota
+	rightNone                  // nothing: login, liveness and readiness
+	rightUser                  // any account: what shows nothing of a namespace
+	rightService               // the service that the request names, or its whole namespace
+	rightNamespace             // the whole namespace, whatever service the request names
+	rightNativeNamespace       // the namespace that a request of the native API names
+	rightDom                   // the service in `dom`, whatever else the request names
+	rightStatusKey             // the service in `key`, spelled as GET /instance/statuses has it
+	rightEverywhere            // the namespace that the request names, all of them when it names none
+	rightAllNamespaces         // all namespaces, whatever the request names
+	rightOwner                 // the account that the request names is the caller's, or administrator
+	rightAdmin                 // administrator
 )
 
 var (
@@ -41,11 +43,14 @@ var (
 	reads       = access{needConsistent, rightService, false}
 	write       = access{needReady, rightService, true}
 	scans       = access{needConsistent, rightNamespace, false}
+	nativeScans = access{needConsistent, rightNativeNamespace, false}
+	domReads    = access{needConsistent, rightDom, false}
 	statusReads = access{needConsistent, rightStatusKey, false}
 	everywhere  = access{needConsistent, rightEverywhere, false}
 	allNames    = access{needConsistent, rightAllNamespaces, false}
 	shared      = access{needConsistent, rightUser, false}
 	ownWrite    = access{needReady, rightOwner, true}
+	figures     = access{needNothing, rightUser, false}
 	adminReads  = access{needConsistent, rightAdmin, false}
 	adminWrite  = access{needReady, rightAdmin, true}
 )

@@ -32,7 +32,8 @@ type fake struct {
 const fakeTime = 1_700_000_000_000
 
 func newFake() *fake {
-	return &fake{state: registry.NewState(), index: 7, switches: registry.DefaultSwitches(), leader: "n1"}
+	return &fake{state: registry.NewState(), index: 7, switches: registry.DefaultSwitches(), leader: "n1",
+		settings: fakeSettings{accounts: new(registry.Accounts)}}
 }
 
 // newTestServer is a Server over a new fake; change tunes its options.

@@ -11,12 +11,19 @@ import (
 // fakeSettings is the part of the fake's state that is about no service.
 type fakeSettings struct {
 	namespaces []registry.Namespace // sorted by id
+	accounts   *registry.Accounts
 }
 
 func (f *fake) Namespaces() []registry.Namespace {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	return slices.Clone(f.settings.namespaces)
+}
+
+func (f *fake) Accounts() *registry.Accounts {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.settings.accounts
 }
 
 func (f *fake) applySettings(c registry.Command) *registry.Error {
@@ -31,6 +38,12 @@ func (f *fake) applySettings(c registry.Command) *registry.Error {
 		f.settings.namespaces[i] = c.Namespace
 	case registry.NamespaceDelete:
 		return f.deleteNamespace(c.ID)
+	default:
+		next, _, err := f.settings.accounts.Apply(c)
+		if err != nil {
+			return err.(*registry.Error)
+		}
+		f.settings.accounts = next
 	}
 	return nil
 }

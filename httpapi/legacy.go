@@ -9,7 +9,7 @@ import (
 // legacyRoutes are those of the 0.x clients. Under /api the instance controller answers
 // too, since Nacos' old controller extends it.
 var legacyRoutes = append(instanceRoutesUnder(nsPrefix+"/api"),
-	route{http.MethodGet, nsPrefix + "/api/srvIPXT", reads, (*Server).legacyList},
+	route{http.MethodGet, nsPrefix + "/api/srvIPXT", domReads, (*Server).legacyList},
 	route{http.MethodGet, nsPrefix + "/api/clientBeat", write, (*Server).beat},
 	route{http.MethodGet, nsPrefix + "/api/allDomNames", allNames, (*Server).legacyNames},
 )
@@ -21,11 +21,15 @@ func (s *Server) legacyList(r *request) error {
 	if err != nil {
 		return err
 	}
-	key := registry.NewServiceKey(r.namespace(), registry.DefaultGroup, dom)
+	key := r.domService(dom)
 	if err := checkGrouped(key.Grouped); err != nil {
 		return err
 	}
 	return s.answerList(r, key)
+}
+
+func (r *request) domService(dom string) registry.ServiceKey {
+	return registry.NewServiceKey(r.namespace(), registry.DefaultGroup, dom)
 }
 
 // legacyNames is GET /api/allDomNames: bare names by namespace. count is the number of

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"errors"
 	"net/http"
 	"strconv"
 	"sync/atomic"
@@ -8,16 +9,19 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/rollcall-io/rollcall/auth"
 )
 
 type metrics struct {
-	gatherer   *prometheus.Registry
 	requests   *prometheus.CounterVec
 	seconds    *prometheus.HistogramVec
 	panics     prometheus.Counter
 	listHits   prometheus.Counter
 	listMisses prometheus.Counter
 	listBytes  prometheus.Gauge
+	refusals   *prometheus.CounterVec
+	handler    http.Handler // shows the whole registry
 }
 
 // latencyBuckets reach from an answer out of memory to the deadline of a write.
@@ -30,7 +34,6 @@ func newMetrics(reg *prometheus.Registry) (*metrics, error) {
 		reg = prometheus.NewRegistry()
 	}
 	m := &metrics{
-		gatherer: reg,
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "rollcall_http_requests_total", Help: "Requests by route and status code."},
 			[]string{"method", "route", "code"}),
@@ -46,7 +49,10 @@ func newMetrics(reg *prometheus.Registry) (*metrics, error) {
 		listBytes: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "rollcall_http_list_cache_bytes", Help: "Bytes of rendered instance lists held."}),
 	}
-	for _, c := range []prometheus.Collector{m.requests, m.seconds, m.panics, m.listHits, m.listMisses, m.listBytes} {
+	m.refusals = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "rollcall_http_auth_refusals_total", Help: "Requests refused for want of a permission, by reason."}, []string{"reason"})
+	m.handler = promhttp.HandlerFor(reg, promhttp.HandlerOpts{MaxRequestsInFlight: 4})
+	for _, c := range []prometheus.Collector{m.refusals, m.requests, m.seconds, m.panics, m.listHits, m.listMisses, m.listBytes} {
 		if err := reg.Register(c); err != nil {
 			return nil, err
 		}
@@ -54,9 +60,23 @@ func newMetrics(reg *prometheus.Registry) (*metrics, error) {
 	return m, nil
 }
 
-// handler shows the metrics of the whole registry.
-func (m *metrics) handler() http.Handler {
-	return promhttp.HandlerFor(m.gatherer, promhttp.HandlerOpts{MaxRequestsInFlight: 4})
+// refused counts a refusal of authorize or of a login.
+func (m *metrics) refused(err error) {
+	reason := "other"
+	var locked *auth.LockedError
+	switch {
+	case errors.Is(err, auth.ErrUnknownUser):
+		reason = "unknown user"
+	case errors.Is(err, auth.ErrTokenInvalid):
+		reason = "token invalid"
+	case errors.Is(err, auth.ErrTokenExpired):
+		reason = "token expired"
+	case errors.Is(err, auth.ErrDenied):
+		reason = "denied"
+	case errors.As(err, &locked):
+		reason = "locked out"
+	}
+	m.refusals.WithLabelValues(reason).Inc()
 }
 
 // routeMetrics are the metrics of one route, looked up once.

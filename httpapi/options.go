@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/rollcall-io/rollcall/auth"
 	"github.com/rollcall-io/rollcall/registry"
 )
 
@@ -28,6 +29,8 @@ type Reader interface {
 	Counts() (services, instances int)
 	// Switches are the replicated settings.
 	Switches() registry.Switches
+	// Accounts are the users, roles and permissions; the value is immutable.
+	Accounts() *registry.Accounts
 	// Applied is the Raft index up to which this node's state goes.
 	Applied() uint64
 	// WaitApplied returns when Applied has reached index, or ErrTimeout with ctx.
@@ -77,6 +80,11 @@ type Options struct {
 	Pusher Pusher
 	// Watcher is nil on a node without watches.
 	Watcher Watcher
+
+	// Auth proves callers; nil means one with defaults over Reader's accounts. Enforce asks
+	// every caller for an account with the permission that the route declares.
+	Auth    *auth.Authority
+	Enforce bool
 
 	// Logger gets one line for each failure of ours; requests appear at debug only,
 	// one in AccessLogEvery.

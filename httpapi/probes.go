@@ -3,10 +3,17 @@ package httpapi
 import "net/http"
 
 var probeRoutes = []route{
+	{http.MethodGet, "/metrics", figures, (*Server).showMetrics},
 	{http.MethodGet, "/livez", probe, (*Server).live},
 	{http.MethodGet, "/readyz", probe, (*Server).readyz},
 	{http.MethodGet, consolePrefix + "/health/liveness", probe, (*Server).liveness},
 	{http.MethodGet, consolePrefix + "/health/readiness", probe, (*Server).readiness},
+}
+
+// showMetrics is GET /metrics, in the text form of Prometheus.
+func (s *Server) showMetrics(r *request) error {
+	s.metrics.handler.ServeHTTP(r.gin.Writer, r.gin.Request)
+	return nil
 }
 
 // live is 200 as long as the process answers at all.

@@ -20,6 +20,8 @@ type request struct {
 	start  time.Time
 	params params
 	v2     bool // a route of the open API
+	// caller is the account that the request proved, where accounts are asked for.
+	caller string
 	// index is the index of the state that a read saw; 0 means the answer shows the
 	// index applied when it is written.
 	index uint64
@@ -32,7 +34,7 @@ const maxPooled = 64 << 10
 
 func (r *request) release() {
 	r.params.reset()
-	r.gin, r.index = nil, 0
+	r.gin, r.index, r.caller = nil, 0, ""
 	if cap(r.out) > maxPooled {
 		r.out = nil
 	}

@@ -21,6 +21,12 @@ const (
 	consolePrefix = "/nacos/v1/console"
 )
 
+// allRoutes are all routes there are.
+func allRoutes() []route {
+	return slices.Concat(instanceRoutes, legacyRoutes, serviceRoutes, clusterRoutes,
+		catalogRoutes, catalogInstanceRoutes, operatorRoutes, namespaceRoutes, coreRoutes, v2Routes, accountRoutes, roleRoutes, pushRoutes, watchRoutes, probeRoutes)
+}
+
 // newEngine builds the router. Every route is known with and without a slash at its
 // end, since some clients send one and none may be redirected.
 func (s *Server) newEngine() *gin.Engine {
@@ -34,15 +40,13 @@ func (s *Server) newEngine() *gin.Engine {
 	if err := e.SetTrustedProxies(nil); err != nil { // never fails for nil
 		s.log.Error("trusted proxies", "err", err)
 	}
-	for _, rt := range slices.Concat(instanceRoutes, legacyRoutes, serviceRoutes, clusterRoutes,
-		catalogRoutes, catalogInstanceRoutes, operatorRoutes, namespaceRoutes, coreRoutes, v2Routes, pushRoutes, watchRoutes, probeRoutes) {
+	for _, rt := range allRoutes() {
 		h := s.adapt(rt)
 		s.paths[rt.path] = strings.HasPrefix(rt.path, "/nacos/")
 		e.Handle(rt.method, rt.path, h)
 		e.Handle(rt.method, rt.path+"/", h)
 	}
-	e.GET("/metrics", gin.WrapH(s.metrics.handler()))
-	e.NoRoute(s.adapt(route{path: "other", handler: (*Server).noRoute}))
+	e.NoRoute(s.adapt(route{path: "other", access: probe, handler: (*Server).noRoute}))
 	return e
 }
 
@@ -55,7 +59,7 @@ func (s *Server) adapt(rt route) gin.HandlerFunc {
 		r := s.pool.Get().(*request)
 		r.gin, r.start, r.v2 = c, time.Now(), v2
 		defer s.finish(r, m)
-		if err := s.run(r, rt); err != nil {
+		if err := s.run(r, rt); err != nil && !r.failAuth(err) {
 			r.fail(err)
 		}
 	}
@@ -68,6 +72,9 @@ func (s *Server) run(r *request, rt route) error {
 		}
 	}
 	if err := r.readParams(); err != nil {
+		return err
+	}
+	if err := s.authorize(r, rt.access); err != nil {
 		return err
 	}
 	if rt.access.state == needConsistent {

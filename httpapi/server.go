@@ -11,6 +11,8 @@ import (
 
 	"github.com/gin-gonic/gin"
 	"github.com/hashicorp/go-hclog"
+
+	"github.com/rollcall-io/rollcall/auth"
 )
 
 // Server answers HTTP requests. Make one with New; its methods are safe for concurrent
@@ -41,6 +43,9 @@ func New(opts Options) (*Server, error) {
 	m, err := newMetrics(opts.Metrics)
 	if err != nil {
 		return nil, fmt.Errorf("http api metrics: %w", err)
+	}
+	if opts.Auth == nil {
+		opts.Auth = auth.New(auth.Options{Accounts: opts.Reader.Accounts})
 	}
 	s := &Server{opts: opts, log: opts.Logger, metrics: m, lists: newListCache(opts.ListCacheBytes, m)}
 	s.headers.node = []string{opts.Cluster.NodeID()}

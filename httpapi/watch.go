@@ -30,7 +30,7 @@ type WatchStream interface {
 }
 
 var watchRoutes = []route{
-	{http.MethodGet, "/api/v1/watch", scans, (*Server).watch},
+	{http.MethodGet, "/api/v1/watch", nativeScans, (*Server).watch},
 }
 
 const (

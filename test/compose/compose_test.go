@@ -60,7 +60,7 @@ func (s *scene) image() {
 	if user := s.inspect("n1", "{{.Config.User}}"); user == "" || strings.HasPrefix(user, "0") {
 		s.t.Errorf("runs as user %q", user)
 	}
-	if err, out := s.try("docker", "exec", s.container("n1"), "/bin/sh", "-c", "true"); err == nil {
+	if out, err := s.try("docker", "exec", s.container("n1"), "/bin/sh", "-c", "true"); err == nil {
 		s.t.Errorf("there is a shell in the image: %s", out)
 	}
 	if says := s.docker("exec", s.container("n1"), "/rollcall", "version"); !strings.HasPrefix(says, "rollcall ") || strings.Contains(says, "devel") {
@@ -103,6 +103,7 @@ func (s *scene) everywhere(when string, nodes ...string) {
 			if time.Since(start) > patience {
 				s.t.Fatalf("%s: %s lists %v and %v, want %v and %v; %v", when, n, ports, living, s.kept, alive, err)
 			}
+			<-time.After(pollStep)
 		}
 	}
 	s.t.Logf("%s: %d persistent and %d beating instances on %s", when, len(s.kept), len(alive), strings.Join(nodes, " "))

@@ -50,7 +50,7 @@ func newStack(t *testing.T) *stack {
 	s.files = []string{file}
 	t.Cleanup(func() {
 		if t.Failed() {
-			_, logs := s.try(s.command("logs", "--no-color", "--tail", "30")...)
+			logs, _ := s.try(s.command("logs", "--no-color", "--tail", "30")...)
 			t.Log(logs)
 		}
 		s.run(s.command("down", "-v", "--remove-orphans", "-t", "5")...)
@@ -66,20 +66,20 @@ func (s *stack) command(args ...string) []string {
 	return append(all, args...)
 }
 
-// try runs a command and returns its error and output.
-func (s *stack) try(args ...string) (error, string) {
+// try runs a command and returns its output and error.
+func (s *stack) try(args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), commandTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	err := cmd.Run()
-	return err, strings.TrimSpace(out.String())
+	return strings.TrimSpace(out.String()), err
 }
 
 func (s *stack) run(args ...string) string {
 	s.t.Helper()
-	err, out := s.try(args...)
+	out, err := s.try(args...)
 	if err != nil {
 		s.t.Fatalf("%s: %v\n%s", strings.Join(args, " "), err, out)
 	}

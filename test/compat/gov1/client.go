@@ -20,8 +20,10 @@ const (
 	// soon bounds what must be seen without a client's poll in between.
 	soon = 5 * time.Second
 	// pollWithin bounds what the client sees by itself: it asks again when its list is
-	// older than the cacheMillis that came with it, 3 s here and 10 s in Nacos.
+	// older than the cacheMillis that came with it, 10 s when it takes pushes.
 	pollWithin = 11 * time.Second
+	// unrestPollWithin is two polls: a node that is killed forgets whom it pushes to.
+	unrestPollWithin = 25 * time.Second
 	// retryWithin bounds a call while leaders are being killed.
 	retryWithin = 15 * time.Second
 )
@@ -40,6 +42,14 @@ const quickInterval = time.Second
 type suite struct {
 	*probe.World
 	retried atomic.Int64 // calls that had to be repeated while leaders were killed
+}
+
+// pollWithin bounds what the client sees by itself.
+func (s *suite) pollWithin() time.Duration {
+	if s.Unrest {
+		return unrestPollWithin
+	}
+	return pollWithin
 }
 
 // newClient makes a client that knows the given servers.

@@ -178,7 +178,7 @@ func (s *suite) threeHundred() error {
 		return err
 	}
 	start := time.Now()
-	if err := probe.Until(pollWithin, func() bool { got, err := list(); return err == nil && len(got) == 301 }); err != nil {
+	if err := probe.Until(s.pollWithin(), func() bool { got, err := list(); return err == nil && len(got) == 301 }); err != nil {
 		return fmt.Errorf("the 301st in the client's list: %w", err)
 	}
 	probe.Note("301st of 301 instances seen by the client after %s", time.Since(start).Round(10*time.Millisecond))
@@ -215,7 +215,7 @@ func (s *suite) allGone() error {
 	if err := s.deregister(keeps, p); err != nil {
 		return err
 	}
-	if err := probe.Until(pollWithin, func() bool { return count(empties) == 0 }); err != nil {
+	if err := probe.Until(s.pollWithin(), func() bool { return count(empties) == 0 }); err != nil {
 		return fmt.Errorf("the empty list: %w", err)
 	}
 	if n := count(keeps); n != 1 {

@@ -142,15 +142,15 @@ func (s *suite) subscription() error {
 		if err := step.do(); err != nil {
 			return err
 		}
-		if err := waitFor(told, step.want); err != nil {
+		if err := waitFor(told, step.want, s.pollWithin()); err != nil {
 			return fmt.Errorf("%s: %w", step.what, err)
 		}
 	}
 	return nil
 }
 
-func waitFor(told chan int, want int) error {
-	deadline := time.After(pollWithin)
+func waitFor(told chan int, want int, within time.Duration) error {
+	deadline := time.After(within)
 	for {
 		select {
 		case n := <-told:
@@ -158,7 +158,7 @@ func waitFor(told chan int, want int) error {
 				return nil
 			}
 		case <-deadline:
-			return fmt.Errorf("no callback with %d instances within %s", want, pollWithin)
+			return fmt.Errorf("no callback with %d instances within %s", want, within)
 		}
 	}
 }

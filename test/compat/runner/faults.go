@@ -90,17 +90,12 @@ func (f *faults) startNode(r *http.Request) (string, error) {
 	return n.id, f.c.ready(n)
 }
 
-// killLeaders kills the leader at every interval and starts it again, until the context
-// ends. The first error ends it too.
+// killLeaders kills the leader now and at every interval and starts it again, until the
+// context ends. The first error ends it too.
 func (f *faults) killLeaders(ctx context.Context, every time.Duration) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
 		select {
 		case <-ctx.Done():
 			return nil
@@ -110,6 +105,11 @@ func (f *faults) killLeaders(ctx context.Context, every time.Duration) error {
 		<-f.held
 		if err != nil {
 			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
 		}
 	}
 }

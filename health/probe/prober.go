@@ -130,6 +130,8 @@ func (p *Prober) reload() {
 	changed, all := p.changed, p.all
 	if all || len(changed) > 0 {
 		p.changed, p.all = make(map[registry.ServiceKey]struct{}), false
+	} else {
+		changed = nil // it stays with those who report changes
 	}
 	p.mu.Unlock()
 	if all {

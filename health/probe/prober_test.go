@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
 	"go.uber.org/goleak"
 
 	"github.com/rollcall-io/rollcall/registry"
@@ -229,6 +230,28 @@ func TestSettings_Validate(t *testing.T) {
 	for _, part := range []string{"concurrency 0", "timeout", "from 2ns to 1ns"} {
 		if err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("error does not tell of %s: %v", part, err)
+		}
+	}
+}
+
+// TestProber_ChangesReportedDuringAnIdleLook: a look that finds nothing to do must leave
+// the set of changes alone, which the change feed may be writing at that moment.
+func TestProber_ChangesReportedDuringAnIdleLook(t *testing.T) {
+	b := newBench()
+	p := New(DefaultSettings(), b, b.propose, hclog.NewNullLogger(), NewMetrics(nil))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := range 5000 {
+			p.Changed(registry.NewServiceKey("public", "", fmt.Sprintf("s%d", i)))
+		}
+	}()
+	for reported := false; !reported; {
+		p.reload()
+		select {
+		case <-done:
+			reported = true
+		default:
 		}
 	}
 }

@@ -86,7 +86,16 @@ func (n *Node) leadsForRaft() bool {
 }
 
 // leads is the term that this node leads and whose first command it has applied, else 0.
-func (n *Node) leads() uint64 { return n.proposer.openTerm() }
+// While its disk hangs a node leads nothing: others replace it, and it cannot know.
+func (n *Node) leads() uint64 {
+	if n.hung() {
+		return 0
+	}
+	return n.proposer.openTerm()
+}
+
+// hung tells whether the log store hangs, so that this node has fallen silent.
+func (n *Node) hung() bool { return n.store.Hanging() > hungAfter }
 
 func (n *Node) beginTerm(ctx context.Context, r *raft.Raft, number uint64) *term {
 	ctx, cancel := context.WithCancel(ctx)

@@ -86,7 +86,7 @@ func Open(opts Options, fsm FSM) (*Node, error) {
 		n.freeSpace = freeSpace
 	}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
-	n.disk.minWrites = opts.MinFreeWrites
+	n.disk.minWrites, n.disk.minLead = opts.MinFreeWrites, opts.MinFreeLead
 	n.watch.limit = max(2*opts.ElectionTimeout, 5*time.Second)
 	if err := n.openStore(); err != nil {
 		n.cancel()
@@ -108,7 +108,7 @@ func (n *Node) openStore() error {
 		Fatal: func(err error) {
 			n.fatal(ExitStore, fmt.Errorf("term or vote could not be written: %w", err))
 		},
-		Observe: n.m.observeStore, Log: n.log.Named("snapshot"),
+		Wrap: n.opts.Disk, Observe: n.m.observeStore, Log: n.log.Named("snapshot"),
 	})
 	if err != nil {
 		return err

@@ -100,11 +100,12 @@ type Options struct {
 	Log     hclog.Logger
 	Metrics prometheus.Registerer
 
-	// Listen, Dial and FreeSpace replace the operating system's in tests; nil means
-	// the real ones.
+	// Listen, Dial and FreeSpace replace the operating system's in tests, Disk wraps the
+	// log store under its clock; nil means the real ones.
 	Listen    func(address string) (net.Listener, error)
 	Dial      func(ctx context.Context, address string) (net.Conn, error)
 	FreeSpace func(dir string) (uint64, error)
+	Disk      func(raft.LogStore) raft.LogStore
 }
 
 // DefaultOptions are the defaults of everything that has one.

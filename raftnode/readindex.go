@@ -32,6 +32,11 @@ func (n *Node) verify(context.Context) (uint64, error) {
 	if err := r.VerifyLeader().Error(); err != nil {
 		return 0, registry.ErrNotLeader.Because("leadership check: " + err.Error())
 	}
+	// Leadership may have been lost and won again while the end of the old term has not
+	// been dealt with here: what was read in it is not proven then.
+	if r.CurrentTerm() != term {
+		return 0, registry.ErrNotLeader.Because("leadership check: another term")
+	}
 	return term, nil
 }
 
@@ -159,7 +164,7 @@ func (n *Node) awaitOpen(ctx context.Context) bool {
 		if v.self {
 			return true
 		}
-		if !n.leadsForRaft() {
+		if !n.leadsForRaft() || n.hung() {
 			return false
 		}
 		timer := time.NewTimer(retryPause)

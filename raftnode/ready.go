@@ -32,9 +32,10 @@ type progress struct {
 
 // peerState is the last word of another node.
 type peerState struct {
-	http  string
-	ready bool
-	heard time.Time
+	http    string
+	ready   bool
+	diskLow bool
+	heard   time.Time
 }
 
 // word takes in what a node said.
@@ -44,7 +45,7 @@ func (p *progress) word(resp *peerpb.ProgressResponse, asked time.Time) {
 	if p.peers == nil {
 		p.peers = make(map[string]peerState)
 	}
-	p.peers[resp.Node] = peerState{http: resp.Http, ready: resp.Ready, heard: asked}
+	p.peers[resp.Node] = peerState{http: resp.Http, ready: resp.Ready, diskLow: resp.DiskLow, heard: asked}
 	if !resp.Leads {
 		return
 	}
@@ -141,6 +142,9 @@ func (n *Node) Ready() error {
 	}
 	if !n.caught() {
 		return registry.ErrNotReady
+	}
+	if n.hung() {
+		return registry.ErrNotReady.Because("the log store hangs")
 	}
 	v := n.tracker.load()
 	if lag := n.lag(v); v.id != "" && !v.self && lag > maxLag {

@@ -126,6 +126,7 @@ func (s *server) Progress(context.Context, *peerpb.ProgressRequest) (*peerpb.Pro
 	return &peerpb.ProgressResponse{
 		Leads: term != 0, Term: term, Applied: n.fsm.Applied(), Leader: n.hint(),
 		Node: n.id, Incarnation: n.incarnation, Http: n.opts.HTTPAddr, Ready: n.Ready() == nil,
+		DiskLow: n.disk.low.Load(),
 	}, nil
 }
 

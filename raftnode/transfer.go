@@ -6,11 +6,16 @@ import (
 	"fmt"
 	"sync/atomic"
 	"time"
+
+	"github.com/hashicorp/raft"
 )
 
 // transfer hands leadership to the voter that is furthest, and waits for the end of the
 // attempt in the time of ctx. An error means: still the leader, go on.
-func (n *Node) transfer(ctx context.Context) error {
+func (n *Node) transfer(ctx context.Context) error { return n.transferTo(ctx, nil) }
+
+// transferTo is transfer to a voter that is named.
+func (n *Node) transferTo(ctx context.Context, to *raft.Server) error {
 	r := n.raft.Load()
 	if r == nil || !n.leadsForRaft() {
 		return nil
@@ -18,7 +23,13 @@ func (n *Node) transfer(ctx context.Context) error {
 	// Raft bounds an attempt by the election timeout, but its goroutine may get stuck
 	// (hashicorp/raft #696), so its end is not waited for beyond ctx.
 	result := make(chan error, 1)
-	go func() { result <- r.LeadershipTransfer().Error() }()
+	go func() {
+		if to == nil {
+			result <- r.LeadershipTransfer().Error()
+			return
+		}
+		result <- r.LeadershipTransferToServer(to.ID, to.Address).Error()
+	}()
 	select {
 	case err := <-result:
 		if err != nil {

@@ -72,7 +72,7 @@ func (n *Node) look() view {
 	if id != n.serverID() {
 		return view{id: nodeOf(id), address: string(address), term: term}
 	}
-	if open := n.proposer.openTerm(); open != 0 {
+	if open := n.leads(); open != 0 {
 		return view{id: n.id, address: n.advertise, term: open, self: true}
 	}
 	return view{term: term}

@@ -13,26 +13,26 @@ const deleteChunk = 5000
 
 // log is the bbolt log, measured.
 type log struct {
-	bolt  *boltdb.BoltStore
+	disk  raft.LogStore // bbolt, save in tests
 	timer *timer
 
 	entries, bytes atomic.Uint64
 }
 
-func (l *log) FirstIndex() (uint64, error) { return l.bolt.FirstIndex() }
+func (l *log) FirstIndex() (uint64, error) { return l.disk.FirstIndex() }
 
-func (l *log) LastIndex() (uint64, error) { return l.bolt.LastIndex() }
+func (l *log) LastIndex() (uint64, error) { return l.disk.LastIndex() }
 
 func (l *log) GetLog(index uint64, entry *raft.Log) error {
 	defer l.timer.start("get")(nil)
-	return l.bolt.GetLog(index, entry)
+	return l.disk.GetLog(index, entry)
 }
 
 func (l *log) StoreLog(entry *raft.Log) error { return l.StoreLogs([]*raft.Log{entry}) }
 
 func (l *log) StoreLogs(entries []*raft.Log) error {
 	done := l.timer.start("append")
-	err := l.bolt.StoreLogs(entries)
+	err := l.disk.StoreLogs(entries)
 	done(err)
 	if err == nil {
 		size := 0
@@ -50,7 +50,7 @@ func (l *log) StoreLogs(entries []*raft.Log) error {
 // which conflicts with the leader's log, goes in one transaction, since a hole would
 // be left otherwise.
 func (l *log) DeleteRange(lo, hi uint64) error {
-	first, err := l.bolt.FirstIndex()
+	first, err := l.disk.FirstIndex()
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (l *log) DeleteRange(lo, hi uint64) error {
 
 func (l *log) deleteOnce(lo, hi uint64) error {
 	done := l.timer.start("delete")
-	err := l.bolt.DeleteRange(lo, hi)
+	err := l.disk.DeleteRange(lo, hi)
 	done(err)
 	return err
 }

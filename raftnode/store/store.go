@@ -28,6 +28,9 @@ type Options struct {
 	LockTimeout time.Duration
 	// Fatal is told when a write to the stable store fails; Raft cannot go on then.
 	Fatal func(error)
+	// Wrap replaces the log on disk by another around it, in tests of a faulty disk; may
+	// be nil.
+	Wrap func(raft.LogStore) raft.LogStore
 	// Observe is told the duration of each call; may be nil.
 	Observe func(op string, took time.Duration, err error)
 	Log     hclog.Logger
@@ -65,7 +68,10 @@ func Open(opts Options) (*Store, error) {
 		return nil, err
 	}
 	t := newTimer(opts.Observe)
-	l := &log{bolt: bolt, timer: t}
+	l := &log{disk: bolt, timer: t}
+	if opts.Wrap != nil {
+		l.disk = opts.Wrap(bolt)
+	}
 	cached, err := raft.NewLogCache(opts.CacheEntries, l)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open log cache: %w", err), bolt.Close())

@@ -858,8 +858,10 @@ type ProgressResponse struct {
 	Node        string `protobuf:"bytes,5,opt,name=node,proto3" json:"node,omitempty"`
 	Incarnation string `protobuf:"bytes,6,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
 	// Where the node serves HTTP, and whether it is ready for clients.
-	Http          string `protobuf:"bytes,7,opt,name=http,proto3" json:"http,omitempty"`
-	Ready         bool   `protobuf:"varint,8,opt,name=ready,proto3" json:"ready,omitempty"`
+	Http  string `protobuf:"bytes,7,opt,name=http,proto3" json:"http,omitempty"`
+	Ready bool   `protobuf:"varint,8,opt,name=ready,proto3" json:"ready,omitempty"`
+	// Whether the node's disk is too full to lead.
+	DiskLow       bool `protobuf:"varint,9,opt,name=disk_low,json=diskLow,proto3" json:"disk_low,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -946,6 +948,13 @@ func (x *ProgressResponse) GetHttp() string {
 func (x *ProgressResponse) GetReady() bool {
 	if x != nil {
 		return x.Ready
+	}
+	return false
+}
+
+func (x *ProgressResponse) GetDiskLow() bool {
+	if x != nil {
+		return x.DiskLow
 	}
 	return false
 }
@@ -1440,7 +1449,7 @@ const file_peer_proto_rawDesc = "" +
 	"\rsilent_age_ms\x18\t \x03(\rR\vsilentAgeMs\x12-\n" +
 	"\x05fault\x18\n" +
 	" \x01(\v2\x17.rollcall.peer.v1.FaultR\x05fault\"\x11\n" +
-	"\x0fProgressRequest\"\xe6\x01\n" +
+	"\x0fProgressRequest\"\x81\x02\n" +
 	"\x10ProgressResponse\x12\x14\n" +
 	"\x05leads\x18\x01 \x01(\bR\x05leads\x12\x12\n" +
 	"\x04term\x18\x02 \x01(\x04R\x04term\x12\x18\n" +
@@ -1449,7 +1458,8 @@ const file_peer_proto_rawDesc = "" +
 	"\x04node\x18\x05 \x01(\tR\x04node\x12 \n" +
 	"\vincarnation\x18\x06 \x01(\tR\vincarnation\x12\x12\n" +
 	"\x04http\x18\a \x01(\tR\x04http\x12\x14\n" +
-	"\x05ready\x18\b \x01(\bR\x05ready\"j\n" +
+	"\x05ready\x18\b \x01(\bR\x05ready\x12\x19\n" +
+	"\bdisk_low\x18\t \x01(\bR\adiskLow\"j\n" +
 	"\x06Member\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\tR\vincarnation\x12\x18\n" +

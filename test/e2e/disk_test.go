@@ -52,6 +52,9 @@ func fill(t *testing.T, n *nodes.Node, bytesWanted int) {
 	}
 }
 
+// TestLeadersDiskFull_WritesGoOnElsewhereAndNoneIsLost: a leader that could not append kept
+// the lead, and the cluster took no writes (hashicorp/consul #665; etcd-io/etcd #3068;
+// hashicorp/vault #14372).
 func TestLeadersDiskFull_WritesGoOnElsewhereAndNoneIsLost(t *testing.T) {
 	c := nodes.New(t, binary, 3)
 	onSmallDisks(t, c)

@@ -69,6 +69,8 @@ func slowest(c *nodes.Cluster) (stop func() time.Duration) {
 	return func() time.Duration { close(ended); wg.Wait(); return worst }
 }
 
+// TestExpiry_StrictlyAfterTheTimeoutAndWithinASecondOnAllNodes: leases lived twice as long
+// as they said (Netflix/eureka #531, #1450).
 func TestExpiry_StrictlyAfterTheTimeoutAndWithinASecondOnAllNodes(t *testing.T) {
 	c := nodes.Start(t, binary, 3)
 	cases := map[string]nodes.Instance{

@@ -83,6 +83,8 @@ func lastIndex(t *testing.T, n *nodes.Node) float64 {
 	return index
 }
 
+// TestBeats_MoveTheLogByNothing: each heartbeat was written to the log, which grew without
+// bound (hashicorp/consul #866, #1069).
 func TestBeats_MoveTheLogByNothing(t *testing.T) {
 	c := nodes.Start(t, binary, 3)
 	fleet := block("svc", "10.0.0.1", 1000, either(300, 5000), nodes.Instance{Interval: 200 * time.Millisecond, Timeout: time.Minute, Delete: 2 * time.Minute})

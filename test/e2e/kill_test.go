@@ -10,6 +10,9 @@ import (
 	"github.com/rollcall-io/rollcall/test/e2e/nodes"
 )
 
+// TestLeaderKilled_NoAcknowledgedWriteIsLostAndNobodyExpires: a new leader that knew only
+// old times evicted everybody at once (etcd-io/etcd #9395, #13294; hashicorp/consul PR
+// #912; alibaba/nacos #1873), and writes that were acknowledged were gone.
 func TestLeaderKilled_NoAcknowledgedWriteIsLostAndNobodyExpires(t *testing.T) {
 	c := nodes.Start(t, binary, 3)
 	alive := block("alive", "10.9.0.1", 2000, 30, brief)
@@ -53,6 +56,9 @@ func TestLeaderKilled_NoAcknowledgedWriteIsLostAndNobodyExpires(t *testing.T) {
 	}
 }
 
+// TestAllKilled_EverythingIsThereAndNothingExpiresBeforeAFullTimeout is about an outage of
+// the whole cluster (polarismesh/polaris #104; hashicorp/consul #3569, #6231). The flag
+// that forms a cluster is there at each start (hashicorp/raft #336, rqlite/rqlite #1581).
 func TestAllKilled_EverythingIsThereAndNothingExpiresBeforeAFullTimeout(t *testing.T) {
 	c := nodes.Start(t, binary, 3)
 	silent := block("svc", "10.0.0.1", 1000, 20, brief)

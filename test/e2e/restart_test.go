@@ -8,6 +8,8 @@ import (
 	"github.com/rollcall-io/rollcall/test/e2e/nodes"
 )
 
+// TestRollingRestart_LosesNoWriteAndRefusesNoneForLong: SIGTERM under load ended late or
+// never (hashicorp/raft #268, #312).
 func TestRollingRestart_LosesNoWriteAndRefusesNoneForLong(t *testing.T) {
 	c := nodes.Start(t, binary, 3)
 	writers := c.Write(8, 10*time.Millisecond, c.Nodes)
@@ -34,6 +36,9 @@ func TestRollingRestart_LosesNoWriteAndRefusesNoneForLong(t *testing.T) {
 	t.Logf("longest gap %s, %d writes listed on all nodes", gap, checkAcked(t, c, writers.Stop()))
 }
 
+// TestWipedNode_CatchesUpAndCountsAgain: a node with an empty disk under its old name
+// panicked, voted twice or was refused for ever (etcd-io/etcd #3504, #20269;
+// hashicorp/raft #502).
 func TestWipedNode_CatchesUpAndCountsAgain(t *testing.T) {
 	c := nodes.Start(t, binary, 3)
 	before, after := block("svc", "10.0.0.1", 1000, 100, nodes.Instance{}.Lasting()), block("svc", "10.0.0.2", 1000, 100, nodes.Instance{}.Lasting())
@@ -58,6 +63,8 @@ func TestWipedNode_CatchesUpAndCountsAgain(t *testing.T) {
 	})
 }
 
+// TestSecondProcess_OnTheSameDirectoryIsRefusedAndNamesIt: the second one waited silently
+// for a lock (boltdb/bolt #562; nspcc-dev/neofs-node #1503).
 func TestSecondProcess_OnTheSameDirectoryIsRefusedAndNamesIt(t *testing.T) {
 	c := nodes.Start(t, binary, 1)
 	n := c.Nodes()[0]

@@ -47,6 +47,8 @@ func TestForeignSecret_GetsNowhereAndChangesNothing(t *testing.T) {
 	}
 }
 
+// TestGarbageOnThePeerPort_IsCutOffAndHarmsNothing: probes and port scans on the Raft port
+// flooded the log or ended the process (otoolep/hraftd #12; hashicorp/raft #246, #505).
 func TestGarbageOnThePeerPort_IsCutOffAndHarmsNothing(t *testing.T) {
 	c := nodes.Start(t, binary, 3)
 	term, err := c.Leader().Metric("rollcall_raft_term")

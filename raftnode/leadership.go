@@ -200,7 +200,7 @@ func (n *Node) startTerm(r *raft.Raft, number uint64) error {
 	if err != nil {
 		return fmt.Errorf("start term %d: %w", number, err)
 	}
-	entry := wire.PackEntry(n.id, number, time.Now().UnixMilli(), [][]byte{command})
+	entry := wire.PackEntry(n.id, number, n.opts.WallClock().UnixMilli(), [][]byte{command})
 	future := r.ApplyLog(raft.Log{Data: entry}, enqueueTimeout)
 	if err := future.Error(); err != nil {
 		return fmt.Errorf("start term %d: %w", number, err)

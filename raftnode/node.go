@@ -85,6 +85,9 @@ func Open(opts Options, fsm FSM) (*Node, error) {
 	if n.freeSpace == nil {
 		n.freeSpace = freeSpace
 	}
+	if n.opts.WallClock == nil {
+		n.opts.WallClock = time.Now
+	}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	n.disk.minWrites, n.disk.minLead = opts.MinFreeWrites, opts.MinFreeLead
 	n.watch.limit = max(2*opts.ElectionTimeout, 5*time.Second)
@@ -159,6 +162,7 @@ func (n *Node) assemble() {
 	n.peers = newPeers(n.mux)
 	n.server = newServer(n)
 	n.proposer = newProposer(n.id, n.raft.Load, n.noteTransferRefusal, n.watch.passed, n.m)
+	n.proposer.wall = n.opts.WallClock
 	n.forwarder = newForwarder(n)
 	n.verifier = newCoalescer(n.verify)
 	n.reader = newCoalescer(n.readRemote)

@@ -105,6 +105,9 @@ type Options struct {
 	Listen    func(address string) (net.Listener, error)
 	Dial      func(ctx context.Context, address string) (net.Conn, error)
 	FreeSpace func(dir string) (uint64, error)
+	// WallClock stamps log entries in place of time.Now. Nodes' clocks may differ: nothing
+	// that lives or dies by time goes by these stamps.
+	WallClock func() time.Time
 	Disk      func(raft.LogStore) raft.LogStore
 }
 

@@ -19,6 +19,7 @@ const enqueueTimeout = 500 * time.Millisecond
 // proposer packs commands into log entries while this node leads.
 type proposer struct {
 	node  string
+	wall  func() time.Time // stamps entries
 	queue *batch.Queue
 	raft  func() *raft.Raft
 	stuck func() // told of each refusal because a transfer is in progress
@@ -30,7 +31,7 @@ type proposer struct {
 }
 
 func newProposer(node string, r func() *raft.Raft, stuck, moved func(), m *metrics) *proposer {
-	p := &proposer{node: node, raft: r, stuck: stuck, moved: moved, m: m}
+	p := &proposer{node: node, wall: time.Now, raft: r, stuck: stuck, moved: moved, m: m}
 	p.queue = batch.NewQueue(batch.Limits{
 		Commands: queueCommands, Bytes: queueBytes, BatchCommands: entryCommands, BatchBytes: entryBytes,
 	}, inFlight)
@@ -65,7 +66,7 @@ func (p *proposer) send(items []*batch.Item) func() {
 		commands[i] = it.Encoded
 	}
 	began := time.Now()
-	data := wire.PackEntry(p.node, term, began.UnixMilli(), commands)
+	data := wire.PackEntry(p.node, term, p.wall().UnixMilli(), commands)
 	p.m.entryCommands.Observe(float64(len(items)))
 	p.m.entryBytes.Observe(float64(len(data)))
 	p.m.inFlight.Set(float64(p.inFlight.Add(1)))

@@ -64,6 +64,8 @@ func addServeFlags(f *pflag.FlagSet, o *app.Options) {
 	f.Uint64Var(&o.TrailingLogs, "trailing-logs", o.TrailingLogs, "log `entries` kept behind a snapshot for slow followers")
 	f.DurationVar(&o.HealthScanInterval, "health-scan-interval", o.HealthScanInterval, "how often the leader looks for instances that stopped beating")
 	f.DurationVar(&o.EmptyServiceTTL, "empty-service-ttl", o.EmptyServiceTTL, "how long a service made by a registration stays without instances; 0 keeps it")
+	f.BoolVar(&o.Auth, "auth", o.Auth, "ask every client for an account; the first start prints the password of the account admin")
+	f.DurationVar(&o.AuthTokenTTL, "auth-token-ttl", o.AuthTokenTTL, "how long a login is good")
 	f.StringVar(&o.DebugAddr, "debug-addr", o.DebugAddr, "`host:port` for the Go profiler; off when empty")
 	f.StringVar(&o.LogLevel, "log-level", o.LogLevel, "trace, debug, info, warn or error")
 	f.StringVar(&o.LogFormat, "log-format", o.LogFormat, "text or json")

@@ -3,7 +3,7 @@
 // nothing else.
 //
 // Goroutines of its own: the HTTP server's accept loop, the beat collector, the pusher
-// and the watches, all in one group that Stop ends and waits for.
+// and the watches, and with accounts their set-up, all in one group that Stop ends and waits for.
 package app
 
 import (
@@ -19,6 +19,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/rollcall-io/rollcall/auth"
 	"github.com/rollcall-io/rollcall/fsm"
 	"github.com/rollcall-io/rollcall/health"
 	"github.com/rollcall-io/rollcall/httpapi"
@@ -35,12 +36,13 @@ type Node struct {
 
 	metrics *prometheus.Registry
 
-	state   *fsm.FSM
-	raft    *raftnode.Node
-	keeper  *health.Keeper
-	pusher  *push.Pusher
-	watches *push.Watches
-	api     *httpapi.Server
+	state     *fsm.FSM
+	raft      *raftnode.Node
+	keeper    *health.Keeper
+	pusher    *push.Pusher
+	watches   *push.Watches
+	api       *httpapi.Server
+	authority *auth.Authority
 
 	listener net.Listener
 	server   *http.Server
@@ -104,6 +106,8 @@ func (n *Node) assemble() (err error) {
 	apiOpts.Reader, apiOpts.Writer, apiOpts.Beater, apiOpts.Cluster = n.state, n.raft, n.keeper, cluster{n.raft}
 	apiOpts.Pusher, apiOpts.Watcher = n.pusher, watcher{n.watches}
 	apiOpts.Logger, apiOpts.Metrics = n.log.Named("http"), metrics
+	n.authority = auth.New(n.authOptions())
+	apiOpts.Auth, apiOpts.Enforce = n.authority, n.opts.Auth
 	n.api, err = httpapi.New(apiOpts)
 	return err
 }
@@ -169,6 +173,11 @@ func (n *Node) Start(ctx context.Context) error {
 	n.state.Listen(n.keeper)
 	n.state.Listen(n.pusher)
 	n.group.Go(n.serveHTTP)
+	if n.opts.Auth {
+		n.group.Go(func() error { return n.setUpAccounts(n.base) })
+	} else {
+		n.log.Warn("accounts are off: whoever reaches the HTTP port may read and change everything (--auth turns them on)")
+	}
 	n.group.Go(func() error { return n.keeper.Run(n.base) })
 	n.group.Go(func() error { return n.pusher.Run(n.base) })
 	n.group.Go(func() error { return n.watches.Run(n.base) })

@@ -52,6 +52,7 @@ func (o Options) effective() []any {
 		"election_timeout", o.ElectionTimeout, "snapshot_interval", o.SnapshotInterval,
 		"snapshot_entries", o.SnapshotEntries, "trailing_logs", o.TrailingLogs,
 		"health_scan_interval", o.HealthScanInterval, "empty_service_ttl", o.EmptyServiceTTL,
+		"auth", o.Auth, "auth_token_ttl", o.AuthTokenTTL,
 		"debug_addr", o.DebugAddr, "log_level", o.LogLevel, "log_format", o.LogFormat,
 	}
 }

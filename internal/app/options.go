@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strings"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+
+	"github.com/rollcall-io/rollcall/auth"
 )
 
 // Options are the settings of one node. DefaultOptions holds the defaults of the
@@ -50,6 +53,10 @@ type Options struct {
 	// instances; 0 keeps it for good.
 	EmptyServiceTTL time.Duration
 
+	// Auth asks every caller for an account; AuthTokenTTL is how long a login is good.
+	Auth         bool
+	AuthTokenTTL time.Duration
+
 	// DebugAddr, if set, serves the Go profiler.
 	DebugAddr string
 
@@ -57,10 +64,11 @@ type Options struct {
 	LogFormat string
 
 	// The rest is for embedding and tests. Logger replaces the one made of LogLevel and
-	// LogFormat; Fatal ends the process with a code, nil means os.Exit. ListenPeer and
+	// LogFormat; Stdout replaces the standard output; Fatal ends the process with a code, nil means os.Exit. ListenPeer and
 	// DialPeer replace the operating system's network on the peer port. CommitTimeout
 	// other than 0 replaces Raft's.
 	Logger        hclog.Logger
+	Stdout        io.Writer
 	Fatal         func(code int)
 	ListenPeer    func(address string) (net.Listener, error)
 	DialPeer      func(ctx context.Context, address string) (net.Conn, error)
@@ -77,7 +85,8 @@ func DefaultOptions() Options {
 		ElectionTimeout: 700 * time.Millisecond, SnapshotInterval: 30 * time.Second,
 		SnapshotEntries: 30_000, TrailingLogs: 60_000,
 		HealthScanInterval: 500 * time.Millisecond, EmptyServiceTTL: time.Minute,
-		LogLevel: "info", LogFormat: "text",
+		AuthTokenTTL: auth.DefaultTokenTTL,
+		LogLevel:     "info", LogFormat: "text",
 	}
 }
 
@@ -155,6 +164,9 @@ func (o Options) Validate() error {
 	}
 	if o.EmptyServiceTTL < 0 {
 		add("--empty-service-ttl %s: must not be negative", o.EmptyServiceTTL)
+	}
+	if o.AuthTokenTTL < time.Minute {
+		add("--auth-token-ttl %s: must be at least a minute", o.AuthTokenTTL)
 	}
 	if o.LogFormat != "text" && o.LogFormat != "json" {
 		add("--log-format %q: must be text or json", o.LogFormat)

@@ -96,6 +96,7 @@ func (n *Node) assemble() (err error) {
 	healthOpts.Node, healthOpts.State, healthOpts.Cluster = n.raft.ID(), n.state, n.raft
 	healthOpts.Logger, healthOpts.Registerer = n.log, metrics
 	healthOpts.ScanInterval = n.opts.HealthScanInterval
+	healthOpts.WallMs = func() int64 { return n.opts.wallClock().UnixMilli() }
 	if n.keeper, err = health.New(healthOpts); err != nil {
 		return err
 	}
@@ -132,6 +133,7 @@ func (n *Node) raftOptions(metrics prometheus.Registerer) (raftnode.Options, err
 	o.Fatal = n.fatal
 	o.Log, o.Metrics = n.log, metrics
 	o.Listen, o.Dial = n.opts.ListenPeer, n.opts.DialPeer
+	o.WallClock = n.opts.wallClock
 	var err error
 	if o.Secret, err = readSecret(n.opts.ClusterSecretFile); err != nil {
 		return o, err

@@ -29,7 +29,7 @@ func (n *Node) cleanEmptyServices(ctx context.Context, term uint64) {
 			return
 		case <-ticker.C:
 		}
-		before := time.Now().Add(-n.opts.EmptyServiceTTL).UnixMilli()
+		before := n.opts.wallClock().Add(-n.opts.EmptyServiceTTL).UnixMilli()
 		for _, c := range n.state.EmptyServices(before, cleanBatch) {
 			if !n.cleanOne(ctx, term, c) {
 				break

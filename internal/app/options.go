@@ -66,13 +66,15 @@ type Options struct {
 	// The rest is for embedding and tests. Logger replaces the one made of LogLevel and
 	// LogFormat; Stdout replaces the standard output; Fatal ends the process with a code, nil means os.Exit. ListenPeer and
 	// DialPeer replace the operating system's network on the peer port. CommitTimeout
-	// other than 0 replaces Raft's.
+	// other than 0 replaces Raft's. WallClock replaces time.Now where wall time matters, in
+	// the stamps of log entries and what is compared with them; leases never go by it.
 	Logger        hclog.Logger
 	Stdout        io.Writer
 	Fatal         func(code int)
 	ListenPeer    func(address string) (net.Listener, error)
 	DialPeer      func(ctx context.Context, address string) (net.Conn, error)
 	CommitTimeout time.Duration
+	WallClock     func() time.Time
 
 	// Version is shown in the log line at start and in the metrics.
 	Version string
@@ -110,6 +112,13 @@ func (o Options) clientAddress() string {
 		}
 	}
 	return o.HTTPAddr
+}
+
+func (o Options) wallClock() time.Time {
+	if o.WallClock != nil {
+		return o.WallClock()
+	}
+	return time.Now()
 }
 
 func (o Options) commitTimeout(otherwise time.Duration) time.Duration {

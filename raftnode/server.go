@@ -24,6 +24,8 @@ type server struct {
 func newServer(n *Node) *grpc.Server {
 	s := grpc.NewServer(
 		grpc.MaxRecvMsgSize(maxMessage),
+		grpc.MaxHeaderListSize(16<<10),
+		grpc.ConnectionTimeout(5*time.Second), // to the first frame
 		grpc.MaxConcurrentStreams(256),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second}),
 	)

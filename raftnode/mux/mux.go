@@ -1,6 +1,7 @@
 package mux
 
 import (
+	"container/list"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -21,12 +22,11 @@ type Mux struct {
 	rpc  *listener
 	seen *sieve
 
-	unproven chan struct{} // one token for each unproven connection
-	group    sync.WaitGroup
+	group sync.WaitGroup
 
 	mu     sync.Mutex
 	conns  map[*Conn]bool // true for accepted ones
-	raw    map[net.Conn]struct{}
+	raw    *list.List     // unproven connections, the oldest first
 	proven int
 	closed bool
 }
@@ -42,13 +42,12 @@ func New(opts Options) *Mux {
 		opts.Log = hclog.NewNullLogger()
 	}
 	m := &Mux{
-		opts:     opts,
-		raft:     newListener(Addr(opts.Advertise)),
-		rpc:      newListener(Addr(opts.Advertise)),
-		seen:     newSieve(time.Minute, 256),
-		unproven: make(chan struct{}, maxUnproven),
-		conns:    make(map[*Conn]bool),
-		raw:      make(map[net.Conn]struct{}),
+		opts:  opts,
+		raft:  newListener(Addr(opts.Advertise)),
+		rpc:   newListener(Addr(opts.Advertise)),
+		seen:  newSieve(time.Minute, 256),
+		conns: make(map[*Conn]bool),
+		raw:   list.New(),
 	}
 	if opts.Listener != nil {
 		m.group.Add(1)
@@ -68,13 +67,13 @@ func (m *Mux) RPC() net.Listener { return m.rpc }
 func (m *Mux) Close() error {
 	m.mu.Lock()
 	m.closed = true
-	conns := make([]net.Conn, 0, len(m.conns)+len(m.raw))
+	conns := make([]net.Conn, 0, len(m.conns)+m.raw.Len())
 	for c := range m.conns {
 		// The TCP connection first: TLS says goodbye, and waits for a peer that is stuck.
 		conns = append(conns, c.raw, c)
 	}
-	for c := range m.raw {
-		conns = append(conns, c)
+	for e := m.raw.Front(); e != nil; e = e.Next() {
+		conns = append(conns, e.Value.(net.Conn))
 	}
 	m.mu.Unlock()
 	var err error
@@ -105,46 +104,47 @@ func (m *Mux) accept() {
 			time.Sleep(20 * time.Millisecond)
 			continue
 		}
-		select {
-		case m.unproven <- struct{}{}:
-		default:
-			m.refuse("too_many_unproven", c, errors.New("too many unproven connections"))
-			c.Close()
-			continue
-		}
-		if !m.hold(c) {
+		held, oldest := m.hold(c)
+		if held == nil {
 			return
 		}
-		go m.welcome(c)
+		if oldest != nil {
+			m.refuse("too_many_unproven", oldest, errors.New("too many unproven connections"))
+			oldest.Close()
+		}
+		go m.welcome(c, held)
 	}
 }
 
 // hold remembers an unproven connection and counts its goroutine, unless the mux is
-// closed already; then it closes the connection.
-func (m *Mux) hold(c net.Conn) bool {
+// closed already; then it closes the connection. When there are too many the oldest must
+// make room: a peer proves itself in a moment, so that a flood of silent connections
+// does not keep it out.
+func (m *Mux) hold(c net.Conn) (held *list.Element, oldest net.Conn) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
 		c.Close()
-		return false
+		return nil, nil
 	}
-	m.raw[c] = struct{}{}
+	if m.raw.Len() >= maxUnproven {
+		oldest = m.raw.Remove(m.raw.Front()).(net.Conn)
+	}
 	m.group.Add(1)
-	return true
+	return m.raw.PushBack(c), oldest
 }
 
-func (m *Mux) release(c net.Conn) {
+func (m *Mux) release(held *list.Element) {
 	m.mu.Lock()
-	delete(m.raw, c)
+	m.raw.Remove(held)
 	m.mu.Unlock()
-	<-m.unproven
 }
 
 // welcome lets one accepted connection prove itself and hands it over.
-func (m *Mux) welcome(raw net.Conn) {
+func (m *Mux) welcome(raw net.Conn, held *list.Element) {
 	defer m.group.Done()
 	peer, c, err := m.prove(raw)
-	m.release(raw)
+	m.release(held)
 	if err != nil {
 		m.refuse(reasonOf(err), raw, err)
 		raw.Close()

@@ -1,12 +1,13 @@
 package mux
 
 import (
+	"maps"
 	"sync"
 	"time"
 )
 
 // sieve lets a line of the log through once in a period for each key. It keeps a
-// bounded number of keys; when they are used up it starts afresh.
+// bounded number of keys; while they are used up no further line passes.
 type sieve struct {
 	period time.Duration
 	max    int
@@ -28,7 +29,10 @@ func (s *sieve) pass(key string) bool {
 		return false
 	}
 	if len(s.last) >= s.max {
-		clear(s.last)
+		maps.DeleteFunc(s.last, func(_ string, t time.Time) bool { return now.Sub(t) >= s.period })
+	}
+	if len(s.last) >= s.max {
+		return false
 	}
 	s.last[key] = now
 	return true

@@ -155,8 +155,10 @@ async function clustersEchoed() {
   for (const [clusters, want] of [['', 2], ['DEFAULT', 1], ['east', 1], ['DEFAULT,east', 2], ['east,DEFAULT', 2]]) {
     assert.strictEqual((await client.getAllInstances('node-echo', undefined, clusters)).length, want, `clusters=${clusters}`);
   }
-  const texts = await Promise.all(servers.map(s => list(s, { name: 'node-echo' }).then(JSON.stringify)));
-  assert.ok(texts.every(t => t === texts[0]), 'the same list from every node');
+  await until(soon, 'same list from every node', async () => {
+    const texts = await Promise.all(servers.map(s => list(s, { name: 'node-echo' }).then(JSON.stringify)));
+    return texts.every(t => t === texts[0]);
+  });
 }
 
 module.exports = [

@@ -33,6 +33,7 @@ type settings struct {
 	killEvery time.Duration
 	only      string
 	verbose   bool
+	keep      bool
 	programs  []string // NAME=COMMAND, split at spaces
 }
 
@@ -46,6 +47,7 @@ func main() {
 	flag.DurationVar(&s.killEvery, "kill-every", 0, "kill the leader at this interval while the checks run; 0 never")
 	flag.StringVar(&s.only, "only", "", "run only checks whose name contains this `text`")
 	flag.BoolVar(&s.verbose, "v", false, "show also what passes in later rounds, and notes")
+	flag.BoolVar(&s.keep, "keep", false, "leave data and logs of a round with failures, and say where")
 	flag.Parse()
 	s.programs = flag.Args()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -70,7 +72,14 @@ func runRound(ctx context.Context, s settings, round int, sum *totals) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	before := sum.failed
+	defer func() {
+		if s.keep && sum.failed > before {
+			fmt.Println("data and logs are left in", dir)
+			return
+		}
+		_ = os.RemoveAll(dir)
+	}()
 	c, err := newCluster(s.binary, dir)
 	if err != nil {
 		return err
@@ -81,7 +90,6 @@ func runRound(ctx context.Context, s settings, round int, sum *totals) error {
 		return err
 	}
 	fmt.Printf("round %d of %d, three nodes on %s\n", round, s.rounds, c.servers())
-	before := sum.failed
 	err = check(ctx, s, c, sum)
 	if err != nil || sum.failed > before {
 		showLogs(c)

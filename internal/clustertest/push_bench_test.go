@@ -4,7 +4,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"io"
 	"net/http"
 	"runtime"
 	"slices"
@@ -175,16 +174,7 @@ func (c *Cluster) sentQuantile(q float64) float64 {
 	const prefix = `rollcall_push_commit_to_sent_seconds_bucket{transport="udp",le="`
 	buckets := make(map[float64]float64)
 	for _, m := range c.Members() {
-		resp, err := (&http.Client{Transport: c.transport}).Get(m.HTTP + "/metrics")
-		if err != nil {
-			c.t.Fatal(err)
-		}
-		text, err := io.ReadAll(resp.Body)
-		resp.Body.Close()
-		if err != nil {
-			c.t.Fatal(err)
-		}
-		for _, line := range strings.Split(string(text), "\n") {
+		for _, line := range strings.Split(metricsOf(c.t, c, m), "\n") {
 			rest, ok := strings.CutPrefix(line, prefix)
 			if !ok {
 				continue

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -49,6 +50,7 @@ type watcher struct {
 	last   string       // id to come back with
 	at     uint64
 	resets int
+	heard  func() // called after each batch, may be nil
 }
 
 func (w *watcher) apply(e watchEvent) {
@@ -87,11 +89,14 @@ func (w *watcher) apply(e watchEvent) {
 	}
 }
 
+// watchAll are the services of the tests below.
+const watchAll = "/api/v1/watch?services=w*"
+
 func name(service string, h watchHost) string { return fmt.Sprintf("%s %s:%d", service, h.IP, h.Port) }
 
-// listen follows one node's stream until ctx or the stream ends.
+// listen follows a stream until ctx or the stream ends.
 func (w *watcher) listen(ctx context.Context, url string) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/api/v1/watch?services=w*", nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		w.c.t.Error(err)
 		return
@@ -130,6 +135,9 @@ func (w *watcher) listen(ctx context.Context, url string) {
 				w.apply(e)
 			}
 			w.buffer, w.last, id = nil, id, ""
+			if w.heard != nil {
+				w.heard()
+			}
 		}
 	}
 }
@@ -191,7 +199,7 @@ func TestCluster_WatcherRebuildsTheStateThroughEverything(t *testing.T) {
 		for stop.Err() == nil {
 			up := urls.Load().([]string)
 			some, end := context.WithTimeout(stop, time.Duration(1+random.IntN(400))*time.Millisecond)
-			w.listen(some, up[random.IntN(len(up))])
+			w.listen(some, up[random.IntN(len(up))]+watchAll)
 			end()
 		}
 	})
@@ -217,7 +225,7 @@ func TestCluster_WatcherRebuildsTheStateThroughEverything(t *testing.T) {
 	following.Wait()
 	for _, m := range c.Running() {
 		last, end := context.WithTimeout(t.Context(), 500*time.Millisecond)
-		w.listen(last, m.HTTP)
+		w.listen(last, m.HTTP+watchAll)
 		end()
 		want, err := contents(m, services)
 		if err != nil || !maps.Equal(w.state, want) {
@@ -278,4 +286,55 @@ func TestCluster_StreamsEndWithTheNode(t *testing.T) {
 	if took := time.Since(began); took > 5*time.Second {
 		t.Errorf("stopping took %s", took)
 	}
+}
+
+func TestCluster_ThousandWatchersComeAndGoAndLeaveNothing(t *testing.T) {
+	c := Start(t, 1, nil)
+	m := c.Members()[0]
+	before := descriptors(t)
+	for range 2 {
+		ctx, cancel := context.WithCancel(t.Context())
+		var group sync.WaitGroup
+		var told atomic.Int64
+		for i := range 1000 {
+			group.Go(func() {
+				w := &watcher{c: c, state: make(map[string]float64), heard: func() { told.Add(1) }}
+				w.listen(ctx, fmt.Sprintf("%s/api/v1/watch?service=svc%d", m.HTTP, i%10))
+			})
+		}
+		c.Until("1,000 full states", func() bool { return told.Load() == 1000 })
+		for i := range 10 {
+			m.MustRegister(fmt.Sprintf("svc%d", i), "10.0.0.1", 1+int(told.Load()), long)
+		}
+		c.Until("1,000 events", func() bool { return told.Load() == 2000 })
+		cancel()
+		group.Wait()
+		c.Until("no open watch", func() bool { return strings.Contains(metricsOf(t, c, m), "\nrollcall_push_watches 0\n") })
+	}
+	c.transport.CloseIdleConnections()
+	c.Until("descriptors as before", func() bool { return descriptors(t) <= before+20 })
+}
+
+// descriptors is the number of open ones of this process.
+func descriptors(t *testing.T) int {
+	t.Helper()
+	open, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Logf("descriptors cannot be counted here: %v", err)
+	}
+	return len(open)
+}
+
+func metricsOf(t testing.TB, c *Cluster, m *Member) string {
+	t.Helper()
+	resp, err := (&http.Client{Transport: c.transport}).Get(m.HTTP + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }

@@ -23,24 +23,16 @@ var updateContract = flag.Bool("update", false, "write what the server answers i
 //	= 200 application/json     status and content type of the answer
 //	text                       the exact body; $time, $hex and $number stand for what moves
 //
-// Lines that start with # are comments.
+// Lines that start with # are comments; `# members` marks a step whose answer depends on the
+// addresses of the cluster's members and so holds for the fake alone.
 func TestContract(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("testdata/contract/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no scripts: %v", err)
-	}
-	for _, file := range files {
+	for _, file := range contractFiles(t) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
 			t.Parallel()
 			s, _ := newTestServer(t, nil)
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
 			var out []string
-			for i, block := range strings.Split(strings.TrimSpace(string(text)), "\n\n") {
-				step := parseStep(t, block)
+			for i, step := range readContract(t, file) {
 				got := step.run(s)
 				out = append(out, strings.Join(append(step.lines, got...), "\n"))
 				if !*updateContract {
@@ -56,6 +48,56 @@ func TestContract(t *testing.T) {
 	}
 }
 
+func contractFiles(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("testdata/contract/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no scripts: %v", err)
+	}
+	return files
+}
+
+func readContract(t *testing.T, file string) (steps []contractStep) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, block := range strings.Split(strings.TrimSpace(string(text)), "\n\n") {
+		steps = append(steps, parseStep(t, block))
+	}
+	return steps
+}
+
+// Every route has a case, so that one that is added without is noticed.
+func TestContract_EveryRouteHasACase(t *testing.T) {
+	t.Parallel()
+	cases := make(map[string]int)
+	total := 0
+	for _, file := range contractFiles(t) {
+		for _, step := range readContract(t, file) {
+			path, _, _ := strings.Cut(step.target, "?")
+			cases[step.method+" "+strings.TrimSuffix(path, "/")]++
+			total++
+		}
+	}
+	missing := 0
+	for _, rt := range allRoutes() {
+		prefix, _, parameter := strings.Cut(rt.path, ":")
+		n := cases[rt.method+" "+rt.path]
+		for request := range cases {
+			if parameter && strings.HasPrefix(request, rt.method+" "+prefix) {
+				n++
+			}
+		}
+		if n == 0 && rt.path != "/metrics" && rt.path != "/api/v1/watch" { // no texts of a script
+			t.Errorf("no case of %s %s", rt.method, rt.path)
+			missing++
+		}
+	}
+	t.Logf("%d endpoints, %d cases, %d endpoints without a case", len(allRoutes()), total, missing)
+}
+
 type contractStep struct {
 	lines   []string // request and comments as they stand in the script
 	method  string
@@ -63,6 +105,7 @@ type contractStep struct {
 	headers [][2]string
 	body    string
 	want    []string
+	fake    bool // holds for the fake alone
 }
 
 func parseStep(t *testing.T, block string) contractStep {
@@ -71,6 +114,8 @@ func parseStep(t *testing.T, block string) contractStep {
 	lines := strings.Split(block, "\n")
 	for i, line := range lines {
 		switch {
+		case line == "# members":
+			s.fake = true
 		case strings.HasPrefix(line, "#"):
 		case strings.HasPrefix(line, "> "):
 			name, value, _ := strings.Cut(line[2:], ": ")

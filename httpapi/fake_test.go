@@ -184,7 +184,7 @@ func (f *fake) apply(c registry.Command, r *registry.Result) *registry.Error {
 	case registry.Deregister:
 		in := f.state.Instance(c.Key)
 		if in != nil && c.Kind != registry.AnyKind && (c.Kind == registry.KindEphemeral) != in.Ephemeral {
-			return registry.ErrKindMismatch
+			return kindMismatch(in)
 		}
 		if in != nil {
 			f.edit(c.Key.Service, func(d *registry.Draft) { d.Remove(in.Address, fakeTime) })
@@ -242,7 +242,7 @@ func (f *fake) put(k registry.ServiceKey, spec registry.Spec) *registry.Error {
 	in := &registry.Instance{Spec: spec, Generation: registry.Position{Index: f.index}}
 	in.Timeouts, _, _ = registry.ParseTimeouts(spec.Metadata)
 	if old := f.state.Instance(spec.Address.In(k)); old != nil && old.Ephemeral != spec.Ephemeral {
-		return registry.ErrKindMismatch
+		return kindMismatch(old)
 	}
 	f.edit(k, func(d *registry.Draft) { d.Put(in) })
 	return nil

@@ -75,3 +75,10 @@ func (f *fake) deleteNamespace(id string) *registry.Error {
 	}
 	return nil
 }
+
+func kindMismatch(in *registry.Instance) *registry.Error {
+	if in.Ephemeral {
+		return registry.ErrKindMismatch.Because("instance is registered as ephemeral")
+	}
+	return registry.ErrKindMismatch.Because("instance is registered as persistent")
+}

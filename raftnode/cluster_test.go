@@ -229,13 +229,32 @@ func instance(i int) registry.Register {
 	}
 }
 
-// links cuts connections between nodes in one direction.
+// links cuts connections between nodes in one direction, or slows them down.
 type links struct {
-	mu  sync.Mutex
-	cut map[[2]string]bool
+	mu   sync.Mutex
+	cut  map[[2]string]bool
+	slow map[[2]string]int // bytes in a second
 }
 
-func newLinks() *links { return &links{cut: make(map[[2]string]bool)} }
+func newLinks() *links {
+	return &links{cut: make(map[[2]string]bool), slow: make(map[[2]string]int)}
+}
+
+func (l *links) setSlow(from, to string, bytesPerSecond int) {
+	l.mu.Lock()
+	l.slow[[2]string{from, to}] = bytesPerSecond
+	l.mu.Unlock()
+}
+
+// wait is how long so many bytes take on a link.
+func (l *links) wait(from, to string, bytes int) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if rate := l.slow[[2]string{from, to}]; rate > 0 {
+		return time.Duration(bytes) * time.Second / time.Duration(rate)
+	}
+	return 0
+}
 
 func (l *links) set(from, to string, cut bool) {
 	l.mu.Lock()
@@ -273,6 +292,9 @@ func (c *linkConn) Write(b []byte) (int, error) {
 	if c.links.isCut(c.from, c.to) {
 		c.Conn.Close()
 		return 0, fmt.Errorf("link from %s to %s is cut", c.from, c.to)
+	}
+	if wait := c.links.wait(c.from, c.to, len(b)); wait > 0 {
+		<-time.After(wait)
 	}
 	return c.Conn.Write(b)
 }

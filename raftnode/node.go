@@ -107,7 +107,7 @@ func Open(opts Options, fsm FSM) (*Node, error) {
 // identity file as well.
 func (n *Node) openStore() error {
 	s, err := store.Open(store.Options{
-		Dir: n.opts.DataDir, Retain: 2, CacheEntries: 256, LockTimeout: 2 * time.Second,
+		Dir: n.opts.DataDir, Retain: 2, CacheEntries: 256, SizeStep: n.opts.TrailingBytes / 256, LockTimeout: 2 * time.Second,
 		Fatal: func(err error) {
 			n.fatal(ExitStore, fmt.Errorf("term or vote could not be written: %w", err))
 		},

@@ -17,15 +17,15 @@ func (n *Node) runUpkeep(ctx context.Context, r *raft.Raft) {
 	tick := time.NewTicker(min(max(n.opts.SnapshotInterval/4, 50*time.Millisecond), 5*time.Second))
 	defer tick.Stop()
 	snapshot := n.store.Snapshots.LastIndex()
-	_, base := n.store.Appended()
+	base := n.store.Appended()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
-		entries, bytes := n.store.Appended()
-		n.boundTrailing(r, entries, bytes)
+		bytes := n.store.Appended()
+		n.boundTrailing(r)
 		if last := n.store.Snapshots.LastIndex(); last != snapshot {
 			snapshot, base = last, bytes
 		}
@@ -38,15 +38,15 @@ func (n *Node) runUpkeep(ctx context.Context, r *raft.Raft) {
 	}
 }
 
-// boundTrailing sets how many entries stay behind a snapshot: as many as configured,
-// or as fit into TrailingBytes at their average size.
-func (n *Node) boundTrailing(r *raft.Raft, entries, bytes uint64) {
-	if entries == 0 || n.opts.TrailingBytes == 0 {
+// boundTrailing sets how many entries stay behind a snapshot: as many as configured, or
+// as the newest that fit into TrailingBytes.
+func (n *Node) boundTrailing(r *raft.Raft) {
+	if n.opts.TrailingBytes == 0 {
 		return
 	}
 	want := n.opts.TrailingLogs
-	if average := bytes/entries + 1; n.opts.TrailingBytes/average < want {
-		want = n.opts.TrailingBytes / average
+	if entries, bounded := n.store.Within(n.opts.TrailingBytes); bounded {
+		want = min(want, entries)
 	}
 	c := r.ReloadableConfig()
 	// Small changes are not worth a reload.

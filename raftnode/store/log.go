@@ -16,7 +16,8 @@ type log struct {
 	disk  raft.LogStore // bbolt, save in tests
 	timer *timer
 
-	entries, bytes atomic.Uint64
+	bytes atomic.Uint64
+	sizes sizes
 }
 
 func (l *log) FirstIndex() (uint64, error) { return l.disk.FirstIndex() }
@@ -39,8 +40,10 @@ func (l *log) StoreLogs(entries []*raft.Log) error {
 		for _, e := range entries {
 			size += len(e.Data)
 		}
-		l.entries.Add(uint64(len(entries)))
 		l.bytes.Add(uint64(size))
+		if len(entries) > 0 {
+			l.sizes.note(entries[len(entries)-1].Index, l.bytes.Load())
+		}
 	}
 	return err
 }

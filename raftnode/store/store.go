@@ -24,6 +24,8 @@ type Options struct {
 	// CacheEntries is the number of newest log entries kept in memory. Entries may have
 	// 256 KiB, so it is a matter of memory too.
 	CacheEntries int
+	// SizeStep is to how many bytes the sizes of entries are known; see Store.Within.
+	SizeStep uint64
 	// LockTimeout bounds the wait for another process that has the directory open.
 	LockTimeout time.Duration
 	// Fatal is told when a write to the stable store fails; Raft cannot go on then.
@@ -68,7 +70,7 @@ func Open(opts Options) (*Store, error) {
 		return nil, err
 	}
 	t := newTimer(opts.Observe)
-	l := &log{disk: bolt, timer: t}
+	l := &log{disk: bolt, timer: t, sizes: sizes{step: opts.SizeStep}}
 	if opts.Wrap != nil {
 		l.disk = opts.Wrap(bolt)
 	}
@@ -151,9 +153,11 @@ func (s *Store) SetIncarnation(incarnation string) error {
 // Hanging is for how long the slowest call now running has been running.
 func (s *Store) Hanging() time.Duration { return s.timer.oldest() }
 
-// Appended counts entries and bytes appended since the store was opened.
-func (s *Store) Appended() (entries, bytes uint64) {
-	return s.log.entries.Load(), s.log.bytes.Load()
-}
+// Appended counts the bytes appended since the store was opened.
+func (s *Store) Appended() uint64 { return s.log.bytes.Load() }
+
+// Within is how many of the newest entries have no more than so many bytes together, to
+// about a 256th of that. false when all that were appended since the store was opened have.
+func (s *Store) Within(bytes uint64) (entries uint64, bounded bool) { return s.log.sizes.within(bytes) }
 
 func isTemporary(name string) bool { return strings.HasSuffix(name, ".tmp") }

@@ -1,0 +1,195 @@
+package raftnode
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/rollcall-io/rollcall/registry"
+)
+
+// fill registers instances through a node with metadata of so many bytes each.
+func (c *testCluster) fill(node, from, to, size int) {
+	c.t.Helper()
+	var group sync.WaitGroup
+	for k := range 16 {
+		group.Go(func() {
+			for i := from + k; i < to; i += 16 {
+				r := instance(i)
+				if size > 0 {
+					r.Spec.Metadata = registry.NewMetadata([]registry.Pair{{Key: "text", Value: strings.Repeat("x", size)}})
+				}
+				if _, err := c.nodes[node].Propose(context.Background(), r); err != nil {
+					c.t.Errorf("write %d: %v", i, err)
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+}
+
+// logBytes is the size of the entries that a node keeps.
+func (n *testNode) logBytes() (entries, bytes uint64, err error) {
+	first, err := n.store.Log.FirstIndex()
+	if err != nil {
+		return 0, 0, err
+	}
+	last, err := n.store.Log.LastIndex()
+	if err != nil {
+		return 0, 0, err
+	}
+	for i := first; i <= last; i++ {
+		var l raft.Log
+		if err := n.store.Log.GetLog(i, &l); err != nil {
+			return 0, 0, err
+		}
+		bytes += uint64(len(l.Data))
+	}
+	return last - first + 1, bytes, nil
+}
+
+// TestSnapshot_BytesBoundTheLogAfterManySmallEntries: small entries at first, then large
+// ones. What counts for the bytes kept is the size of the newest entries, not the average.
+func TestSnapshot_BytesBoundTheLogAfterManySmallEntries(t *testing.T) {
+	const keep = 512 << 10
+	c := startCluster(t, 1, func(_ int, o *Options) {
+		o.SnapshotInterval, o.SnapshotEntries = 100*time.Millisecond, 1<<40
+		o.SnapshotBytes, o.TrailingBytes = 1<<20, keep
+	})
+	n := c.nodes[0]
+	for i := range 300 {
+		if _, err := n.Propose(context.Background(), instance(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n.Status().SnapshotIndex != 0 {
+		t.Fatal("a snapshot of next to nothing")
+	}
+	c.fill(0, 300, 500, 40_000) // 8 MB
+	eventually(t, 15*time.Second, "a log within its bytes", func() error {
+		entries, bytes, err := n.logBytes()
+		// What was appended since the last snapshot is kept as well.
+		if err == nil && bytes > keep+(1<<20)+(1<<20) {
+			err = fmt.Errorf("%d entries of %d KiB are kept, snapshot at %d of %d", entries, bytes>>10, n.Status().SnapshotIndex, n.Status().LastIndex)
+		}
+		return err
+	})
+}
+
+// TestSnapshot_ReachesALaggingFollowerOverASlowLink: a node comes back when the log that
+// it lacks is gone, over a link that takes seconds for the snapshot. Writes go on, the
+// leader stays.
+func TestSnapshot_ReachesALaggingFollowerOverASlowLink(t *testing.T) {
+	c := startCluster(t, 3, func(_ int, o *Options) {
+		o.ElectionTimeout = 300 * time.Millisecond
+		o.SnapshotInterval, o.SnapshotEntries, o.TrailingLogs = 100*time.Millisecond, 100, 300
+	})
+	l, f := c.leader(), c.follower()
+	other := 3 - l - f
+	c.stop(f)
+	before := c.nodes[f].opts
+	c.fill(other, 0, 10_000, 0)
+	eventually(t, 10*time.Second, "a log cut off", func() error {
+		first, err := c.nodes[l].store.Log.FirstIndex()
+		if err == nil && first < 100 {
+			err = fmt.Errorf("first index %d", first)
+		}
+		return err
+	})
+	_, term, _ := c.nodes[l].Leader()
+	c.links.setSlow(c.nodes[l].opts.PeerAddr, before.PeerAddr, 150<<10)
+	n := c.start(f)
+	began := time.Now()
+	tick := time.NewTicker(20 * time.Millisecond) // less than the entries kept, over the time it takes
+	defer tick.Stop()
+	for i := 10_000; n.Ready() != nil; i++ {
+		<-tick.C
+		if time.Since(began) > 30*time.Second {
+			t.Fatalf("not ready after %v: %+v", time.Since(began), n.Status())
+		}
+		if _, err := c.nodes[other].Propose(context.Background(), instance(i)); err != nil {
+			t.Fatalf("write beside the snapshot: %v", err)
+		}
+	}
+	t.Logf("caught up in %v with a snapshot at %d", time.Since(began), n.Status().SnapshotIndex)
+	if n.Status().SnapshotIndex == 0 || n.fsm.count() < 10_000 {
+		t.Errorf("%d instances, status %+v", n.fsm.count(), n.Status())
+	}
+	if _, now, self := c.nodes[l].Leader(); !self || now != term {
+		t.Errorf("the leader did not stay: term %d, was %d", now, term)
+	}
+}
+
+// TestTransfer_LoopUnderLoadLosesNoAcknowledgedWrite hands leadership round while many
+// write on all nodes.
+func TestTransfer_LoopUnderLoadLosesNoAcknowledgedWrite(t *testing.T) {
+	f := startFaulty(t, nil)
+	stop := f.load(0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2)
+	moved := 0
+	for range 15 {
+		l := f.nodes[f.leader()]
+		_, term, _ := l.Leader()
+		if err := l.transfer(context.Background()); err != nil {
+			t.Logf("transfer: %v", err)
+			continue
+		}
+		moved++
+		eventually(t, 5*time.Second, "another term", func() error {
+			if _, now, _ := f.nodes[f.leader()].Leader(); now == term {
+				return errors.New("same term")
+			}
+			return nil
+		})
+	}
+	stop()
+	t.Logf("%d transfers, %d writes acknowledged, %d failed", moved, len(f.acked), len(f.failed))
+	for _, err := range f.failed {
+		t.Logf("failed: %v", err)
+	}
+	if moved < 10 || len(f.acked) < 100 || len(f.failed) > len(f.acked)/20 {
+		t.Errorf("%d transfers, %d writes acknowledged, %d failed", moved, len(f.acked), len(f.failed))
+	}
+	f.holdAll()
+}
+
+// TestMembership_RemovedNodeThatRunsOnDisturbsNobody: it was taken out of the
+// configuration while its process goes on.
+func TestMembership_RemovedNodeThatRunsOnDisturbsNobody(t *testing.T) {
+	c := startCluster(t, 3, nil)
+	l, f := c.leader(), c.follower()
+	// A node announces itself when it starts, for some time: until then it comes back.
+	eventually(t, 10*time.Second, "it stays removed", func() error {
+		if err := c.nodes[l].raft.Load().RemoveServer(c.nodes[f].serverID(), 0, time.Second).Error(); err != nil {
+			return err
+		}
+		for until := time.Now().Add(1200 * time.Millisecond); time.Now().Before(until); <-time.After(20 * time.Millisecond) {
+			if got := len(c.nodes[l].Members()); got != 2 {
+				return fmt.Errorf("%d members", got)
+			}
+		}
+		return nil
+	})
+	_, term, _ := c.nodes[l].Leader()
+	other := c.nodes[3-l-f]
+	i := 0
+	stays(t, 3*time.Second, "the leader and its term", func() error {
+		i++
+		if _, err := other.Propose(context.Background(), instance(i)); err != nil {
+			return err
+		}
+		if _, now, self := c.nodes[l].Leader(); !self || now != term {
+			return fmt.Errorf("term %d, was %d", now, term)
+		}
+		return nil
+	})
+	if got := len(c.nodes[l].Members()); got != 2 {
+		t.Errorf("%d members, want 2", got)
+	}
+}

@@ -10,8 +10,9 @@ type metrics struct {
 	commitToSent, sentToAcked                          prometheus.Observer
 }
 
-// delayBuckets reach from an idle node to a retry.
-var delayBuckets = []float64{.001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 20}
+// delayBuckets reach from an idle node to a retry, with one at 50 ms beyond the longest
+// merge window.
+var delayBuckets = []float64{.001, .002, .005, .01, .02, .05, .1, .2, .3, .4, .5, .55, .6, .75, 1, 2, 5, 10, 20}
 
 const subsystem = "rollcall_push_"
 

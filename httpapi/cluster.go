@@ -132,16 +132,13 @@ func (s *Server) setHealth(r *request) error {
 	if err := checkTarget(key, address); err != nil {
 		return err
 	}
-	service := s.opts.Reader.Service(key)
-	if service == nil {
-		return registry.Invalid("serviceName", key.Grouped, "no such service")
+	if !s.unchecked(key, address.Cluster) {
+		if err := s.catchUp(r); err != nil {
+			return err
+		}
 	}
-	cluster, found := service.Cluster(address.Cluster)
-	if !found {
-		return registry.Invalid("clusterName", address.Cluster, "no such cluster")
-	}
-	if cluster.Checker.Type != registry.CheckNone {
-		return illegal("health check is still working, service: " + key.Grouped)
+	if !s.unchecked(key, address.Cluster) {
+		return s.checked(key, address.Cluster)
 	}
 	healthy := isTrue(text)
 	err = r.commit(registry.Patch{Key: address.In(key), Healthy: &healthy})
@@ -149,6 +146,28 @@ func (s *Server) setHealth(r *request) error {
 		return r.ok()
 	}
 	return err
+}
+
+// unchecked tells whether nothing probes the instances of a cluster.
+func (s *Server) unchecked(key registry.ServiceKey, cluster string) bool {
+	service := s.opts.Reader.Service(key)
+	if service == nil {
+		return false
+	}
+	c, found := service.Cluster(cluster)
+	return found && c.Checker.Type == registry.CheckNone
+}
+
+// checked is why health cannot be set by hand.
+func (s *Server) checked(key registry.ServiceKey, cluster string) error {
+	service := s.opts.Reader.Service(key)
+	if service == nil {
+		return registry.Invalid("serviceName", key.Grouped, "no such service")
+	}
+	if _, found := service.Cluster(cluster); !found {
+		return registry.Invalid("clusterName", cluster, "no such cluster")
+	}
+	return illegal("health check is still working, service: " + key.Grouped)
 }
 
 // healthServer is GET /health/server, a greeting with the number of services.

@@ -16,6 +16,8 @@ const (
 	minIndexParam     = "minIndex"
 	consistencyHeader = "X-Rollcall-Consistency"
 	minIndexHeader    = "X-Rollcall-Min-Index"
+
+	linearizable = "linearizable"
 )
 
 // consistent makes a read wait for the state that it asks for: `minIndex=N` for an
@@ -46,7 +48,7 @@ func (s *Server) await(r *request, level, min string) error {
 	defer cancel()
 	switch level {
 	case "", "local":
-	case "linearizable":
+	case linearizable:
 		n, err := s.opts.Cluster.ReadIndex(ctx)
 		if err != nil {
 			return lateRead(err, "no read index from the leader")
@@ -60,6 +62,11 @@ func (s *Server) await(r *request, level, min string) error {
 	}
 	return nil
 }
+
+// catchUp waits until this node has applied what was acknowledged anywhere before now. A
+// route that refuses for what this node does not know asks for it first: another node may
+// have made it a moment ago.
+func (s *Server) catchUp(r *request) error { return s.await(r, linearizable, "") }
 
 // lateRead is 504 for a read whose deadline passed; nobody gets it who did not ask to wait.
 func lateRead(err error, text string) error {

@@ -94,11 +94,7 @@ func (s *Server) createUser(r *request) error {
 	if err != nil {
 		return err
 	}
-	if _, found := s.opts.Reader.Accounts().User(u.Name); !found {
-		_, err = r.propose(registry.UserCreate{User: u})
-	} else {
-		err = registry.ErrUserExists
-	}
+	_, err = r.propose(registry.UserCreate{User: u})
 	if errors.Is(err, registry.ErrUserExists) {
 		return illegal("user '" + u.Name + "' already exist!")
 	}
@@ -137,9 +133,9 @@ func (s *Server) deleteUser(r *request) error {
 	if err != nil {
 		return err
 	}
-	if s.opts.Reader.Accounts().Has(name, registry.RoleAdmin) {
+	_, err = r.propose(registry.UserDelete{Name: name})
+	if errors.Is(err, registry.ErrInvalid) {
 		return illegal("cannot delete admin: " + shorten(name))
 	}
-	_, err = r.propose(registry.UserDelete{Name: name})
 	return r.restOK("delete user ok!", err)
 }

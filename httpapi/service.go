@@ -152,6 +152,9 @@ func (s *Server) serviceChecksum(r *request) error {
 	if err != nil {
 		return err
 	}
+	if err := s.catchUp(r); err != nil { // PUT: the client has just written, perhaps elsewhere
+		return err
+	}
 	service := s.opts.Reader.Service(key)
 	if service == nil {
 		return failed("serviceName not found: " + shorten(key.Grouped))

@@ -173,11 +173,15 @@ func (s *Server) v2SetHealth(r *request) error {
 	if err != nil {
 		return err
 	}
-	service := s.opts.Reader.Service(key)
-	if service == nil {
+	if !s.unchecked(key, address.Cluster) {
+		if err := s.catchUp(r); err != nil {
+			return err
+		}
+	}
+	if s.opts.Reader.Service(key) == nil {
 		return v2NoService(key, registry.ErrServiceNotFound)
 	}
-	if c, found := service.Cluster(address.Cluster); !found || c.Checker.Type != registry.CheckNone {
+	if !s.unchecked(key, address.Cluster) {
 		return v2Error(http.StatusBadRequest, codeServer, "health check is still working, service: "+key.Grouped+", cluster: "+address.Cluster)
 	}
 	err = r.v2Commit(registry.Patch{Key: address.In(key), Healthy: &healthy})

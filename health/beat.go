@@ -28,7 +28,7 @@ func (k *Keeper) Beat(ctx context.Context, b registry.Beat) (registry.BeatReply,
 	in := k.state.Instance(b.Key)
 	if in != nil && !in.Ephemeral {
 		k.metrics.beatKnown.Inc()
-		return k.reply(in), nil // persistent instances need no beats; they may send them
+		return k.reply(in, b.Full), nil // persistent instances need no beats; they may send them
 	}
 	verdict, err := k.ask(ctx, b.Key, in)
 	if err != nil {
@@ -47,9 +47,21 @@ func (k *Keeper) Beat(ctx context.Context, b registry.Beat) (registry.BeatReply,
 	}
 	k.metrics.beatKnown.Inc()
 	if in == nil {
+		in = k.caughtUp(ctx, b)
+	}
+	return k.reply(in, b.Full), nil
+}
+
+// caughtUp is the instance that the leader knows and this node, behind it, did not. A
+// light beat waits for it: the answer must name the instance's own interval, or a client
+// with a short one waits too long for its next beat. A full beat names it itself.
+func (k *Keeper) caughtUp(ctx context.Context, b registry.Beat) *registry.Instance {
+	deadline := k.opts.Now() + beatPatience
+	in := k.state.Instance(b.Key)
+	for in == nil && b.Full == nil && k.opts.Now() < deadline && sleep(ctx, pendingPoll) {
 		in = k.state.Instance(b.Key)
 	}
-	return k.reply(in), nil
+	return in
 }
 
 // ask gets the leader's verdict on a beat. A stale lease is asked for again by key, a
@@ -109,34 +121,39 @@ func (k *Keeper) unknown(ctx context.Context, b registry.Beat) (registry.BeatRep
 		return registry.BeatReply{}, fmt.Errorf("register %s by its beat: %w", b.Key, err)
 	}
 	k.metrics.beatRegistered.Inc()
-	return k.reply(k.state.Instance(b.Key)), nil
+	return k.reply(k.state.Instance(b.Key), b.Full), nil
 }
 
 // reply is the answer to a beat that was taken; in is nil when the instance is not, or
-// not yet, in this node's state.
-func (k *Keeper) reply(in *registry.Instance) registry.BeatReply {
+// not yet, in this node's state. Then a full beat's own metadata names the interval.
+func (k *Keeper) reply(in *registry.Instance, full *registry.Spec) registry.BeatReply {
 	sw := k.state.Switches()
 	interval := sw.ClientBeatInterval
-	if own, set := ownInterval(in); set {
-		interval = own
+	if in != nil {
+		if own, set := ownInterval(in.Timeouts, in.Metadata); set {
+			interval = own
+		}
+	} else if full != nil {
+		if t, _, err := registry.ParseTimeouts(full.Metadata); err == nil {
+			if own, set := ownInterval(t, full.Metadata); set {
+				interval = own
+			}
+		}
 	}
 	return registry.BeatReply{Known: true, Interval: interval, LightEnabled: sw.LightBeatEnabled}
 }
 
-// ownInterval is the beat interval that an instance's metadata sets. The parsed value
-// tells it unless it equals the default: then the default may be there for want of a
-// number, and the cluster's switch counts.
-func ownInterval(in *registry.Instance) (uint32, bool) {
-	if in == nil {
-		return 0, false
+// ownInterval is the beat interval that metadata sets, t being what was parsed from it.
+// The parsed value tells it unless it equals the default: then the default may be there
+// for want of a number, and the cluster's switch counts.
+func ownInterval(t registry.Timeouts, m registry.Metadata) (uint32, bool) {
+	if t.Interval != registry.DefaultBeatInterval {
+		return t.Interval, true
 	}
-	if in.Timeouts.Interval != registry.DefaultBeatInterval {
-		return in.Timeouts.Interval, true
-	}
-	text, found := in.Metadata.Get(registry.KeyBeatInterval)
+	text, found := m.Get(registry.KeyBeatInterval)
 	if !found {
 		return 0, false
 	}
 	_, err := strconv.ParseUint(text, 10, 64)
-	return in.Timeouts.Interval, err == nil && text != "0"
+	return t.Interval, err == nil && text != "0"
 }

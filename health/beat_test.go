@@ -118,6 +118,31 @@ func TestBeat_RightAfterRegistrationOnALaggingNode(t *testing.T) {
 	})
 }
 
+// A node that is behind told clients the default interval, so that one with a short
+// timeout beat too late and was flipped.
+func TestBeat_LaggingNodeNamesTheInstancesOwnInterval(t *testing.T) {
+	inWorld(t, func(w *world, _, n2, _ *node) {
+		spec := specOf(address(1), registry.Pair{Key: registry.KeyBeatInterval, Value: "1000"})
+		key := w.register(spec)
+		w.with(func() { n2.sees = func(*registry.Instance) *registry.Instance { return nil } })
+		if reply, err := n2.full(spec); err != nil || !reply.Known || reply.Interval != 1000 {
+			t.Errorf("full beat: %+v, %v", reply, err)
+		}
+		w.apply("client", 0, registry.Deregister{Key: key})
+		if reply, err := n2.full(spec); err != nil || !reply.Known || reply.Interval != 1000 {
+			t.Errorf("full beat of an instance removed a moment ago: %+v, %v", reply, err)
+		}
+		w.apply("client", 0, registry.Register{Service: testService, Spec: spec})
+		go func() { // the node catches up while the beat waits; the world's clock is virtual
+			time.Sleep(300 * time.Millisecond)
+			w.with(func() { n2.sees = nil })
+		}()
+		if reply, err := n2.light(key); err != nil || !reply.Known || reply.Interval != 1000 {
+			t.Errorf("light beat: %+v, %v", reply, err)
+		}
+	})
+}
+
 func TestHandleBeats_WaitsForTheSendersIndex(t *testing.T) {
 	inWorld(t, func(w *world, n1, _, _ *node) {
 		key := w.register(specOf(address(1)))

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"bytes"
 	"net/http"
 	"os"
 	"os/exec"
@@ -52,6 +51,22 @@ func fill(t *testing.T, n *nodes.Node, bytesWanted int) {
 	}
 }
 
+// makeRoom frees the disk of a node and waits until it is ready. It may have ended with a
+// clear message; before is what it had printed until then.
+func makeRoom(t *testing.T, c *nodes.Cluster, n *nodes.Node, before string) {
+	t.Helper()
+	if err := os.Remove(filepath.Join(n.Dir, "ballast")); err != nil {
+		t.Fatal(err)
+	}
+	if !n.Running() {
+		if said := strings.TrimPrefix(n.Log(), before); !strings.Contains(said, "space") {
+			t.Errorf("%s ended without a word about space: %s", n.ID, said)
+		}
+		n.Start()
+	}
+	c.WaitReady(n)
+}
+
 // TestLeadersDiskFull_WritesGoOnElsewhereAndNoneIsLost: a leader that could not append kept
 // the lead, and the cluster took no writes (hashicorp/consul #665; etcd-io/etcd #3068;
 // hashicorp/vault #14372).
@@ -89,15 +104,6 @@ func TestLeadersDiskFull_WritesGoOnElsewhereAndNoneIsLost(t *testing.T) {
 		t.Errorf("%s leads although its disk is full", full.ID)
 	}
 
-	if err := os.Remove(filepath.Join(full.Dir, "ballast")); err != nil {
-		t.Fatal(err)
-	}
-	if !full.Running() { // it may end with a clear message
-		if said := strings.TrimPrefix(full.Log(), before); !bytes.Contains([]byte(said), []byte("space")) {
-			t.Errorf("%s ended without a word about space: %s", full.ID, said)
-		}
-		full.Start()
-	}
-	c.WaitReady(full)
+	makeRoom(t, c, full, before)
 	t.Logf("%d acknowledged writes listed on all nodes", checkAcked(t, c, writers.Stop()))
 }

@@ -69,6 +69,56 @@ func slowest(c *nodes.Cluster) (stop func() time.Duration) {
 	return func() time.Duration { close(ended); wg.Wait(); return worst }
 }
 
+// expiring is an instance that falls silent, and what was seen of it.
+type expiring struct {
+	in         nodes.Instance
+	sent, done time.Time // around its registration
+	down, gone map[string]sight
+}
+
+// fallSilent registers one instance that never beats, and a healthy companion, without
+// which the protect threshold would show it as healthy.
+func fallSilent(t *testing.T, c *nodes.Cluster, via *nodes.Node, name string, in nodes.Instance) *expiring {
+	t.Helper()
+	in.Service, in.IP, in.Port = name, "10.0.0.1", 80
+	companion := nodes.Instance{Service: name, IP: "10.0.0.9", Port: 81}
+	via.MustRegister(companion)
+	t.Cleanup(c.KeepBeating(companion))
+	e := &expiring{in: in, sent: time.Now()}
+	if a, err := via.Register(in); err != nil || !a.OK() {
+		t.Fatalf("register: %v %+v", err, a)
+	}
+	e.done = time.Now()
+	return e
+}
+
+// judge checks what was seen on each node.
+func (e *expiring) judge(t *testing.T, c *nodes.Cluster, slack time.Duration) {
+	t.Helper()
+	timeout, deletion := e.in.Timeout, e.in.Delete
+	if e.in.Interval == 0 {
+		timeout, deletion = 15*time.Second, 30*time.Second
+	}
+	for _, n := range c.Nodes() {
+		within(t, e.in.Service+" unhealthy on "+n.ID, e.down, n.ID, e.sent, e.done, timeout, slack)
+		within(t, e.in.Service+" gone on "+n.ID, e.gone, n.ID, e.sent, e.done, deletion, slack)
+	}
+}
+
+// compensated is the time that some leader took out of all leases because it stood still.
+func compensated(t *testing.T, c *nodes.Cluster) time.Duration {
+	t.Helper()
+	longest := 0.0
+	for _, n := range c.Nodes() {
+		seconds, err := n.Metric("rollcall_health_pause_compensation_seconds_total")
+		if err != nil {
+			t.Fatal(err)
+		}
+		longest = max(longest, seconds)
+	}
+	return time.Duration(longest * float64(time.Second))
+}
+
 // TestExpiry_StrictlyAfterTheTimeoutAndWithinASecondOnAllNodes: leases lived twice as long
 // as they said (Netflix/eureka #531, #1450).
 func TestExpiry_StrictlyAfterTheTimeoutAndWithinASecondOnAllNodes(t *testing.T) {
@@ -80,55 +130,21 @@ func TestExpiry_StrictlyAfterTheTimeoutAndWithinASecondOnAllNodes(t *testing.T) 
 	if long() {
 		cases["defaults"] = nodes.Instance{}
 	}
-	companion := nodes.Instance{IP: "10.0.0.9", Port: 81} // healthy, or the protect threshold shows all as healthy
 	follower := c.Followers()[0]
-	var wg sync.WaitGroup
 	stopCanary := slowest(c)
-	type outcome struct {
-		name       string
-		in         nodes.Instance
-		sent, done time.Time
-		down, gone map[string]sight
-	}
-	outcomes := make(chan outcome, len(cases))
+	var all []*expiring
+	var wg sync.WaitGroup
 	for name, in := range cases {
-		in.Service, in.IP, in.Port = name, "10.0.0.1", 80
-		companion.Service = name
-		follower.MustRegister(companion)
-		defer c.KeepBeating(companion)()
-		o := outcome{name: name, in: in, sent: time.Now()}
-		if a, err := follower.Register(in); err != nil || !a.OK() {
-			t.Fatalf("register: %v %+v", err, a)
-		}
-		o.done = time.Now()
-		wg.Go(func() {
-			o.down, o.gone = watchExpiry(c, in, o.done.Add(40*time.Second))
-			outcomes <- o
-		})
+		e := fallSilent(t, c, follower, name, in)
+		all = append(all, e)
+		wg.Go(func() { e.down, e.gone = watchExpiry(c, e.in, e.done.Add(40*time.Second)) })
 	}
 	wg.Wait()
-	close(outcomes)
-	late := stopCanary()
-	pause := 0.0
-	for _, n := range c.Nodes() {
-		s, err := n.Metric("rollcall_health_pause_compensation_seconds_total")
-		if err != nil {
-			t.Fatal(err)
-		}
-		pause = max(pause, s)
+	late, pause := stopCanary(), compensated(t, c)
+	for _, e := range all {
+		e.judge(t, c, time.Second+late+pause)
 	}
-	slack := time.Second + late + time.Duration(pause*float64(time.Second))
-	for o := range outcomes {
-		timeout, deletion := o.in.Timeout, o.in.Delete
-		if o.in.Interval == 0 {
-			timeout, deletion = 15*time.Second, 30*time.Second
-		}
-		for _, n := range c.Nodes() {
-			within(t, o.name+" unhealthy on "+n.ID, o.down, n.ID, o.sent, o.done, timeout, slack)
-			within(t, o.name+" gone on "+n.ID, o.gone, n.ID, o.sent, o.done, deletion, slack)
-		}
-	}
-	t.Logf("slowest commit meanwhile %s, compensated %.1f s", late, pause)
+	t.Logf("slowest commit meanwhile %s, compensated %s", late, pause)
 }
 
 // within checks that something was first seen after the time that began at sent at the

@@ -83,24 +83,29 @@ func TestAllKilled_EverythingIsThereAndNothingExpiresBeforeAFullTimeout(t *testi
 		n.Start()
 	}
 	c.WaitReady(c.Nodes()...)
-	ready := time.Now()
-	for time.Since(ready) < brief.Timeout-time.Second {
-		for _, n := range c.Nodes() {
-			for service, want := range map[string]int{"svc": len(silent), "lasting": 1} {
-				healthy := 0
-				for _, up := range n.Keys(service) {
-					if up {
-						healthy++
-					}
-				}
-				if healthy != want {
-					t.Fatalf("%s: %d healthy of %d of %s, %s after the start", n.ID, healthy, want, service, time.Since(ready))
-				}
-			}
+	for ready := time.Now(); time.Since(ready) < brief.Timeout-time.Second; {
+		for service, want := range map[string]int{"svc": len(silent), "lasting": 1} {
+			wantHealthy(t, c, service, want)
 		}
 	}
 	for _, n := range c.Nodes() { // they are silent still, so they leave in the end
 		c.Until("silent instances gone on "+n.ID, func() bool { keys := n.Keys("svc"); return keys != nil && len(keys) == 0 })
+	}
+}
+
+// wantHealthy checks that all nodes list so many instances of a service, all healthy.
+func wantHealthy(t *testing.T, c *nodes.Cluster, service string, want int) {
+	t.Helper()
+	for _, n := range c.Nodes() {
+		healthy := 0
+		for _, up := range n.Keys(service) {
+			if up {
+				healthy++
+			}
+		}
+		if healthy != want {
+			t.Fatalf("%s shows %d healthy of %d of %s", n.ID, healthy, want, service)
+		}
 	}
 }
 

@@ -74,25 +74,30 @@ func TestGarbageOnThePeerPort_IsCutOffAndHarmsNothing(t *testing.T) {
 		}
 	}
 	for _, conn := range silent {
-		if err := conn.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
-			t.Fatal(err)
-		}
-		buf := make([]byte, 4096)
-		for {
-			_, err := conn.Read(buf)
-			if timeout, ok := err.(net.Error); ok && timeout.Timeout() {
-				t.Fatal("a stranger's connection stays open")
-			}
-			if err != nil {
-				break
-			}
-		}
-		conn.Close()
+		wantCutOff(t, conn)
 	}
 	for i, n := range c.Nodes() {
 		n.MustRegister(nodes.Instance{Service: "svc", IP: "10.0.0.1", Port: 80 + i}.Lasting())
 	}
 	if now, err := c.Leader().Metric("rollcall_raft_term"); err != nil || now != term {
 		t.Errorf("term %v after the noise, was %v: %v", now, term, err)
+	}
+}
+
+// wantCutOff reads until the other side ends the connection.
+func wantCutOff(t *testing.T, conn net.Conn) {
+	t.Helper()
+	defer conn.Close()
+	if err := conn.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	for buf := make([]byte, 4096); ; {
+		_, err := conn.Read(buf)
+		if timeout, ok := err.(net.Error); ok && timeout.Timeout() {
+			t.Fatal("a stranger's connection stays open")
+		}
+		if err != nil {
+			return
+		}
 	}
 }

@@ -11,14 +11,9 @@ import (
 	"github.com/rollcall-io/rollcall/internal/clustertest"
 )
 
-// TestSnapshotAndRestart_KeepEveryAnswer: metadata in other scripts, services, thresholds,
-// disabled and persistent instances came back wrong, or not at all, from a snapshot
-// (alibaba/nacos #2962, #6684, #11178; Netflix/eureka #856).
-func TestSnapshotAndRestart_KeepEveryAnswer(t *testing.T) {
-	c := clustertest.Start(t, 3, func(o *app.Options) {
-		o.SnapshotEntries, o.SnapshotInterval, o.TrailingLogs = 50, 100*time.Millisecond, 10
-	})
-	m := c.Leader()
+// furnish fills a cluster with one of each kind, and enough for several snapshots.
+func furnish(t *testing.T, m *member) {
+	t.Helper()
 	must := func(method, path, params string) {
 		t.Helper()
 		if a, err := m.Do(method, path, params); err != nil || a.Status != http.StatusOK {
@@ -33,17 +28,32 @@ func TestSnapshotAndRestart_KeepEveryAnswer(t *testing.T) {
 	for i := range 300 {
 		m.MustRegister("many", "10.1.0.1", i, lasting)
 	}
-	asks := []string{"/instance/list?serviceName=svc", "/instance/list?serviceName=many", "/instance?serviceName=svc&ip=10.1.0.1&port=80",
-		"/service?serviceName=made&groupName=G1&namespaceId=space", "/service/list?namespaceId=space&groupName=G1&pageNo=1&pageSize=9",
-		"/instance?serviceName=made&groupName=G1&namespaceId=space&cluster=c1&ip=10.1.0.2&port=80", "/operator/switches"}
-	answer := func(m *member, ask string) string {
-		path, params, _ := strings.Cut(ask, "?")
-		a, err := m.Do(http.MethodGet, path, params)
-		return fmt.Sprint(a.Status, a.Body, err)
-	}
+}
+
+// asks are the questions whose answers must survive.
+var asks = []string{"/instance/list?serviceName=svc", "/instance/list?serviceName=many", "/instance?serviceName=svc&ip=10.1.0.1&port=80",
+	"/service?serviceName=made&groupName=G1&namespaceId=space", "/service/list?namespaceId=space&groupName=G1&pageNo=1&pageSize=9",
+	"/instance?serviceName=made&groupName=G1&namespaceId=space&cluster=c1&ip=10.1.0.2&port=80", "/operator/switches",
+}
+
+func ask(m *member, what string) string {
+	path, params, _ := strings.Cut(what, "?")
+	a, err := m.Do(http.MethodGet, path, params)
+	return fmt.Sprint(a.Status, a.Body, err)
+}
+
+// TestSnapshotAndRestart_KeepEveryAnswer: metadata in other scripts, services, thresholds,
+// disabled and persistent instances came back wrong, or not at all, from a snapshot
+// (alibaba/nacos #2962, #6684, #11178; Netflix/eureka #856).
+func TestSnapshotAndRestart_KeepEveryAnswer(t *testing.T) {
+	c := clustertest.Start(t, 3, func(o *app.Options) {
+		o.SnapshotEntries, o.SnapshotInterval, o.TrailingLogs = 50, 100*time.Millisecond, 10
+	})
+	m := c.Leader()
+	furnish(t, m)
 	before := map[string]string{}
-	for _, ask := range asks {
-		before[ask] = answer(m, ask)
+	for _, what := range asks {
+		before[what] = ask(m, what)
 	}
 	if !strings.Contains(before[asks[0]], `"区":"上海"`) || !strings.Contains(before[asks[0]], `"e":"🚀"`) {
 		t.Errorf("metadata before the restart: %s", before[asks[0]])
@@ -59,9 +69,9 @@ func TestSnapshotAndRestart_KeepEveryAnswer(t *testing.T) {
 	}
 	c.WaitReady()
 	for _, m := range c.Members() {
-		for _, ask := range asks {
-			if got := answer(m, ask); got != before[ask] {
-				t.Errorf("%s on %s after the restart: %s\nbefore: %s", ask, m.ID, got, before[ask])
+		for _, what := range asks {
+			if got := ask(m, what); got != before[what] {
+				t.Errorf("%s on %s after the restart: %s\nbefore: %s", what, m.ID, got, before[what])
 			}
 		}
 	}

@@ -102,6 +102,7 @@ func (n *Node) beginTerm(ctx context.Context, r *raft.Raft, number uint64) *term
 	work, rest := context.WithCancel(ctx)
 	t := &term{number: number, cancel: cancel, rest: rest, worked: make(chan struct{}), done: make(chan struct{})}
 	n.m.leaderships.Inc()
+	n.watch.passed() // what an earlier term refused counts no more
 	n.log.Info("leading", "term", number)
 	n.termMu.Lock()
 	n.term = t
@@ -186,6 +187,7 @@ func (n *Node) establish(ctx context.Context, r *raft.Raft, number uint64) bool 
 			return false
 		}
 		n.log.Warn("term could not be established", "term", number, "try", try, "err", err)
+		n.noteTermRefusal(err)
 		n.transfer(ctx)
 		select {
 		case <-ctx.Done():

@@ -2,7 +2,6 @@ package raftnode
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -124,72 +123,5 @@ func TestSnapshot_ReachesALaggingFollowerOverASlowLink(t *testing.T) {
 	}
 	if _, now, self := c.nodes[l].Leader(); !self || now != term {
 		t.Errorf("the leader did not stay: term %d, was %d", now, term)
-	}
-}
-
-// TestTransfer_LoopUnderLoadLosesNoAcknowledgedWrite hands leadership round while many
-// write on all nodes.
-func TestTransfer_LoopUnderLoadLosesNoAcknowledgedWrite(t *testing.T) {
-	f := startFaulty(t, nil)
-	stop := f.load(0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2)
-	moved := 0
-	for range 15 {
-		l := f.nodes[f.leader()]
-		_, term, _ := l.Leader()
-		if err := l.transfer(context.Background()); err != nil {
-			t.Logf("transfer: %v", err)
-			continue
-		}
-		moved++
-		eventually(t, 5*time.Second, "another term", func() error {
-			if _, now, _ := f.nodes[f.leader()].Leader(); now == term {
-				return errors.New("same term")
-			}
-			return nil
-		})
-	}
-	stop()
-	t.Logf("%d transfers, %d writes acknowledged, %d failed", moved, len(f.acked), len(f.failed))
-	for _, err := range f.failed {
-		t.Logf("failed: %v", err)
-	}
-	if moved < 10 || len(f.acked) < 100 || len(f.failed) > len(f.acked)/20 {
-		t.Errorf("%d transfers, %d writes acknowledged, %d failed", moved, len(f.acked), len(f.failed))
-	}
-	f.holdAll()
-}
-
-// TestMembership_RemovedNodeThatRunsOnDisturbsNobody: it was taken out of the
-// configuration while its process goes on.
-func TestMembership_RemovedNodeThatRunsOnDisturbsNobody(t *testing.T) {
-	c := startCluster(t, 3, nil)
-	l, f := c.leader(), c.follower()
-	// A node announces itself when it starts, for some time: until then it comes back.
-	eventually(t, 10*time.Second, "it stays removed", func() error {
-		if err := c.nodes[l].raft.Load().RemoveServer(c.nodes[f].serverID(), 0, time.Second).Error(); err != nil {
-			return err
-		}
-		for until := time.Now().Add(1200 * time.Millisecond); time.Now().Before(until); <-time.After(20 * time.Millisecond) {
-			if got := len(c.nodes[l].Members()); got != 2 {
-				return fmt.Errorf("%d members", got)
-			}
-		}
-		return nil
-	})
-	_, term, _ := c.nodes[l].Leader()
-	other := c.nodes[3-l-f]
-	i := 0
-	stays(t, 3*time.Second, "the leader and its term", func() error {
-		i++
-		if _, err := other.Propose(context.Background(), instance(i)); err != nil {
-			return err
-		}
-		if _, now, self := c.nodes[l].Leader(); !self || now != term {
-			return fmt.Errorf("term %d, was %d", now, term)
-		}
-		return nil
-	})
-	if got := len(c.nodes[l].Members()); got != 2 {
-		t.Errorf("%d members, want 2", got)
 	}
 }

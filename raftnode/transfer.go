@@ -67,6 +67,14 @@ func (w *transferWatch) passed() {
 	}
 }
 
+// noteTermRefusal looks at what kept the first command of a term from the log. A transfer
+// that got stuck in an earlier term refuses it in each later one.
+func (n *Node) noteTermRefusal(err error) {
+	if errors.Is(err, raft.ErrLeadershipTransferInProgress) {
+		n.noteTransferRefusal()
+	}
+}
+
 func (n *Node) noteTransferRefusal() {
 	if n.watch.refused(time.Now()) && n.leadsForRaft() {
 		n.fatal(ExitStuck, errTransferStuck)

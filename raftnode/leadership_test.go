@@ -207,3 +207,30 @@ func TestBeats_ReachTheLeaderFromEveryNode(t *testing.T) {
 		mu.Unlock()
 	}
 }
+
+// With the leader's process gone, every client that beat waited a second for the
+// connection to come back.
+func TestBeats_FailAtOnceWhenTheLeaderCannotBeReached(t *testing.T) {
+	c := startCluster(t, 3, func(_ int, o *Options) {
+		o.OnBeats = func(context.Context, registry.BeatBatch) (registry.BeatAnswer, error) { return registry.BeatAnswer{}, nil }
+	})
+	f, l := c.follower(), c.leader()
+	send := func() (time.Duration, error) {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		start := time.Now()
+		_, err := c.nodes[f].SendBeats(ctx, registry.BeatBatch{})
+		return time.Since(start), err
+	}
+	eventually(t, 5*time.Second, "answer", func() error { _, err := send(); return err })
+	// One direction only: the leader goes on leading.
+	from, to := c.nodes[f].opts.PeerAddr, c.nodes[l].opts.PeerAddr
+	c.links.set(from, to, true)
+	for range 5 {
+		if took, err := send(); err == nil || took > time.Second {
+			t.Fatalf("sent to a leader behind a cut link: %v after %s", err, took)
+		}
+	}
+	c.links.set(from, to, false)
+	eventually(t, 5*time.Second, "answer again", func() error { _, err := send(); return err })
+}

@@ -114,8 +114,8 @@ func (n *Node) readRemote(ctx context.Context) (uint64, error) {
 }
 
 // SendBeats hands a batch of beats to the present leader and returns its verdicts; on
-// the leader itself that is Options.OnBeats. It waits for no leader and repeats
-// nothing: registry.ErrNoLeader when none is known, registry.ErrNotLeader when the one
+// the leader itself that is Options.OnBeats. It waits for no leader and for no lost
+// connection, and repeats nothing: registry.ErrNoLeader when none is known, registry.ErrNotLeader when the one
 // that was asked does not lead, else what went wrong.
 func (n *Node) SendBeats(ctx context.Context, batch registry.BeatBatch) (registry.BeatAnswer, error) {
 	v := n.tracker.load()
@@ -131,7 +131,9 @@ func (n *Node) SendBeats(ctx context.Context, batch registry.BeatBatch) (registr
 	defer cancel()
 	stop := n.cancelWhenReplaced(v, cancel)
 	defer stop()
-	client, err := n.peers.connected(ctx, v.address)
+	// Beats may be delivered twice, so there is no need to know whether they were sent. To
+	// wait for the connection to a leader that has died would hold up every client.
+	client, err := n.peers.client(v.address)
 	if err != nil {
 		return registry.BeatAnswer{}, registry.ErrNoLeader.Because("leader " + v.id + " cannot be reached")
 	}

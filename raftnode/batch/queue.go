@@ -25,6 +25,9 @@ const (
 type Limits struct {
 	Commands, Bytes           int // that may wait
 	BatchCommands, BatchBytes int // of one batch
+	// Deepen is how many commands must wait for a batch to go out beside one that is on
+	// its way. Up to 1 every batch goes at once.
+	Deepen int
 }
 
 // Queue holds items until they are taken. It is safe for concurrent use.
@@ -32,11 +35,12 @@ type Queue struct {
 	limits Limits
 	wake   chan struct{}
 
-	mu      sync.Mutex
-	lines   [classes]line
-	keys    map[registry.InstanceKey]int // items queued or on their way, by key
-	batches int                          // of clients since the last one of background work
-	closed  *registry.Error
+	mu       sync.Mutex
+	lines    [classes]line
+	keys     map[registry.InstanceKey]int // items queued or on their way, by key
+	batches  int                          // of clients since the last one of background work
+	underway int                          // batches taken whose end was not seen yet
+	closed   *registry.Error
 }
 
 type line struct {
@@ -98,6 +102,9 @@ func (q *Queue) take(now time.Time) []*Item {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for {
+		if q.underway > 0 && len(q.lines[Client].items)+len(q.lines[Background].items) < q.limits.Deepen {
+			return nil // it goes when one that is on its way has ended
+		}
 		class := q.next()
 		if class < 0 {
 			return nil
@@ -106,9 +113,17 @@ func (q *Queue) take(now time.Time) []*Item {
 			if len(q.lines[Client].items)+len(q.lines[Background].items) > 0 {
 				q.signal() // the rest is for the next sender
 			}
+			q.underway++
 			return batch
 		}
 	}
+}
+
+// ended notes the end of a batch that take gave.
+func (q *Queue) ended() {
+	q.mu.Lock()
+	q.underway--
+	q.mu.Unlock()
 }
 
 // next chooses the class of the next batch; -1 when nothing waits.

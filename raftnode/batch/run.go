@@ -46,5 +46,6 @@ func (q *Queue) step(order *sync.Mutex, send Send) bool {
 	wait := send(items)
 	order.Unlock()
 	wait()
+	q.ended()
 	return true
 }

@@ -212,7 +212,9 @@ func TestBeats_ReachTheLeaderFromEveryNode(t *testing.T) {
 // connection to come back.
 func TestBeats_FailAtOnceWhenTheLeaderCannotBeReached(t *testing.T) {
 	c := startCluster(t, 3, func(_ int, o *Options) {
-		o.OnBeats = func(context.Context, registry.BeatBatch) (registry.BeatAnswer, error) { return registry.BeatAnswer{}, nil }
+		o.OnBeats = func(context.Context, registry.BeatBatch) (registry.BeatAnswer, error) {
+			return registry.BeatAnswer{}, nil
+		}
 	})
 	f, l := c.follower(), c.leader()
 	send := func() (time.Duration, error) {

@@ -115,8 +115,8 @@ func (n *Node) readRemote(ctx context.Context) (uint64, error) {
 
 // SendBeats hands a batch of beats to the present leader and returns its verdicts; on
 // the leader itself that is Options.OnBeats. It waits for no leader and for no lost
-// connection, and repeats nothing: registry.ErrNoLeader when none is known, registry.ErrNotLeader when the one
-// that was asked does not lead, else what went wrong.
+// connection, and repeats nothing: registry.ErrNoLeader when none is known,
+// registry.ErrNotLeader when the one that was asked does not lead, else what went wrong.
 func (n *Node) SendBeats(ctx context.Context, batch registry.BeatBatch) (registry.BeatAnswer, error) {
 	v := n.tracker.load()
 	switch {

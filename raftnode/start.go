@@ -44,12 +44,15 @@ func (n *Node) run() error {
 	if err := n.settle(); err != nil {
 		return err
 	}
+	if err := n.store.CheckReach(); err != nil {
+		return fmt.Errorf("data directory %s: %w: empty it and start again, the node joins anew", n.opts.DataDir, err)
+	}
 	notify, wake := make(chan bool, 16), make(chan struct{}, 1)
 	config := n.raftConfig()
 	config.NotifyCh = notify
 	r, err := raft.NewRaft(config, n.fsm, n.store.Log, n.store.Stable, n.store.Snapshots, n.transportOnce())
 	if err != nil {
-		return fmt.Errorf("start raft: %w", err)
+		return fmt.Errorf("start raft on %s: %w", n.opts.DataDir, err)
 	}
 	n.raft.Store(r)
 	n.group.Go(func() { drain(n.ctx, notify, wake) })

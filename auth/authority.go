@@ -3,7 +3,6 @@ package auth
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -13,18 +12,24 @@ import (
 	"github.com/rollcall-io/rollcall/registry"
 )
 
+// refusal is an error by its text, which clients see as it is.
+type refusal string
+
+// Error is the text.
+func (r refusal) Error() string { return string(r) }
+
 // Refusals, with the texts of Nacos 1.4.7.
 var (
 	// ErrUnknownUser says that no account proved itself: no credentials, no such user or
 	// a wrong password, which are not told apart.
-	ErrUnknownUser = errors.New("unknown user!")
+	ErrUnknownUser error = refusal("unknown user!")
 	// ErrTokenInvalid says that a token was not made with the cluster's key, or for an
 	// account or password that is no more.
-	ErrTokenInvalid = errors.New("token invalid!")
+	ErrTokenInvalid error = refusal("token invalid!")
 	// ErrTokenExpired says that a token is too old.
-	ErrTokenExpired = errors.New("token expired!")
+	ErrTokenExpired error = refusal("token expired!")
 	// ErrDenied says that the account may not do that.
-	ErrDenied = errors.New("authorization failed!")
+	ErrDenied error = refusal("authorization failed!")
 )
 
 // LockedError refuses a login without looking at the password, after too many wrong ones.

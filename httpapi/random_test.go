@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -147,7 +148,11 @@ func TestRandomRequests(t *testing.T) {
 	defer client.CloseIdleConnections()
 	statuses := make(map[int]int)
 	before := fingerprint(m.Node)
-	for i := range randomRequests {
+	requests := randomRequests
+	if testing.Short() {
+		requests /= 10
+	}
+	for i := range requests {
 		req := randomRequest(r, m.HTTP, routes, names)
 		resp, err := client.Do(req)
 		if err != nil {
@@ -171,8 +176,101 @@ func TestRandomRequests(t *testing.T) {
 			t.Fatalf("stopped after request %d", i)
 		}
 	}
-	t.Logf("%d requests to %d routes, by status: %v", randomRequests, len(routes), statuses)
-	if statuses[200] < randomRequests/10 || statuses[400] < randomRequests/10 {
+	t.Logf("%d requests to %d routes, by status: %v", requests, len(routes), statuses)
+	if statuses[200] < requests/10 || statuses[400] < requests/10 {
 		t.Errorf("the requests are too one-sided: %v", statuses)
 	}
+}
+
+// Whatever a caller sends whose role may write one namespace, nothing outside of it changes.
+func TestRandomRequests_OfARestrictedCaller(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	out := new(output)
+	c := clustertest.Start(t, 1, func(o *app.Options) { o.EmptyServiceTTL, o.Auth, o.Stdout = 0, true, out })
+	m := c.Leader()
+	c.Until("a password", func() bool { return out.password() != "" })
+	post := func(method, path, form string) {
+		t.Helper()
+		req := must(http.NewRequest(method, m.HTTP+path+"?"+form, nil))
+		req.SetBasicAuth("admin", out.password())
+		resp := must(http.DefaultClient.Do(req))
+		defer resp.Body.Close()
+		if body := must(io.ReadAll(resp.Body)); resp.StatusCode != 200 {
+			t.Fatalf("%s: %d %s", path, resp.StatusCode, body)
+		}
+	}
+	defer http.DefaultClient.CloseIdleConnections()
+	post("PUT", "/nacos/v1/ns/operator/switches", "entry=check&value=false") // time alone must change nothing
+	post("POST", "/nacos/v1/auth/users", "username=mallory&password=secret")
+	post("POST", "/nacos/v1/auth/roles", "username=mallory&role=dev")
+	post("POST", "/nacos/v1/auth/permissions", "role=dev&resource=dev:*:*&action=rw")
+	post("POST", "/nacos/v1/ns/instance", "serviceName=a&ip=10.0.0.1&port=80")
+	post("POST", "/nacos/v1/ns/instance", "serviceName=a&ip=10.0.0.1&port=80&namespaceId=default")
+	before := outside(m.Node, "dev")
+	client := &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{DisableCompression: true}}
+	defer client.CloseIdleConnections()
+	names := slices.Sorted(maps.Keys(values))
+	statuses := make(map[int]int)
+	for i := range randomRequests / 4 {
+		req := randomRequest(r, m.HTTP, httpapi.Routes(), names)
+		if strings.Contains(req.URL.Path, "/api/v1/") || strings.Contains(req.URL.RawQuery, "newPassword") {
+			continue // an answer without an end; the caller's own password
+		}
+		req.SetBasicAuth("mallory", "secret")
+		resp, err := client.Do(req)
+		if err != nil {
+			t.Fatalf("request %d %s %s: %v", i, req.Method, req.URL, err)
+		}
+		body, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		statuses[resp.StatusCode]++
+		if after := outside(m.Node, "dev"); after != before {
+			t.Fatalf("request %d %s %s: %d %s changed\n%s\ninto\n%s", i, req.Method, req.URL, resp.StatusCode, body, before, after)
+		}
+	}
+	t.Logf("by status: %v", statuses)
+	if statuses[200] == 0 || statuses[403] == 0 {
+		t.Errorf("the requests are too one-sided: %v", statuses)
+	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// outside is the fingerprint without the services of a namespace.
+func outside(n *app.Node, namespace string) string {
+	var kept []string
+	for _, line := range strings.Split(fingerprint(n), "\n") {
+		if !strings.HasPrefix(line, namespace+"/") {
+			kept = append(kept, line)
+		}
+	}
+	return strings.ReplaceAll(strings.Join(kept, "\n"), `"`+namespace+`" `, "")
+}
+
+// output takes what a node prints.
+type output struct {
+	mu   sync.Mutex
+	text string
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.text += string(b)
+	return len(b), nil
+}
+
+// password is the one that was printed, "" before.
+func (o *output) password() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	_, password, _ := strings.Cut(o.text, "once: ")
+	return strings.TrimSpace(password)
 }

@@ -207,23 +207,13 @@ func (s *Server) v2CatalogInstances(r *request) error {
 	if err != nil {
 		return err
 	}
-	healthyOnly, err := r.v2Flag("healthyOnly", false)
-	if err != nil {
-		return err
-	}
-	enabledOnly, err := r.v2Flag("enabledOnly", false)
-	if err != nil {
-		return err
-	}
 	service := s.opts.Reader.Service(r.service())
 	if service == nil {
 		return r.json(append(r.buffer(), `{"count":0}`...))
 	}
-	var kept []*registry.Instance
-	for _, in := range service.Instances() {
-		if (in.Healthy || !healthyOnly) && (in.Enabled || !enabledOnly) {
-			kept = append(kept, in)
-		}
+	kept, err := r.wanted(service.Instances())
+	if err != nil {
+		return err
 	}
 	from, to, err := pageOf(len(kept), pageNo, pageSize)
 	if err != nil {
@@ -238,4 +228,22 @@ func (s *Server) v2CatalogInstances(r *request) error {
 	}
 	b = appendInt(append(b, `],"count":`...), int64(len(kept)))
 	return r.json(append(b, '}'))
+}
+
+// wanted are the instances that healthyOnly and enabledOnly leave.
+func (r *request) wanted(all []*registry.Instance) (kept []*registry.Instance, err error) {
+	healthyOnly, err := r.v2Flag("healthyOnly", false)
+	if err != nil {
+		return nil, err
+	}
+	enabledOnly, err := r.v2Flag("enabledOnly", false)
+	if err != nil {
+		return nil, err
+	}
+	for _, in := range all {
+		if (in.Healthy || !healthyOnly) && (in.Enabled || !enabledOnly) {
+			kept = append(kept, in)
+		}
+	}
+	return kept, nil
 }

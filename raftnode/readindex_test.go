@@ -1,0 +1,28 @@
+package raftnode
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/rollcall-io/rollcall/registry"
+)
+
+// TestReadIndex_LeadershipOfALaterTermProvesNothing: a node that lost its leadership and
+// won it again before it dealt with the loss passes Raft's check, but what it read in the
+// old term may lack what another leader wrote in between.
+func TestReadIndex_LeadershipOfALaterTermProvesNothing(t *testing.T) {
+	n := startCluster(t, 1, nil).nodes[0]
+	term := n.proposer.term.Load()
+	if got, err := n.verify(context.Background()); err != nil || got != term {
+		t.Fatalf("in its own term: %d, %v", got, err)
+	}
+	n.proposer.term.Store(term - 1)
+	defer n.proposer.term.Store(term)
+	if _, err := n.verify(context.Background()); !errors.Is(err, registry.ErrNotLeader) {
+		t.Errorf("in a later one: %v", err)
+	}
+	if _, err := n.readIndexHere(context.Background()); !errors.Is(err, registry.ErrNotLeader) {
+		t.Errorf("read index: %v", err)
+	}
+}

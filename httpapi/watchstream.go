@@ -41,6 +41,9 @@ func (s *Server) streamWatch(r *request, stream WatchStream) error {
 	}
 	for {
 		batch, err := next(r.gin.Request.Context(), stream, s.opts.Heartbeat)
+		if s.authorize(r, nativeScans) != nil {
+			return nil // the token has expired, or the permission was taken away meanwhile
+		}
 		switch {
 		case err == nil:
 			err = out.batch(batch)

@@ -124,3 +124,41 @@ func TestCluster_Accounts(t *testing.T) {
 		t.Errorf("%d passwords were printed:\n%s", n, out)
 	}
 }
+
+// A stream ends when its caller may no longer see what it tells.
+func TestCluster_WatchEndsWithThePermission(t *testing.T) {
+	out := new(output)
+	c := Start(t, 1, func(o *app.Options) { o.Auth, o.Stdout = true, out })
+	c.Until("a password", func() bool { return passwordLine.MatchString(out.String()) })
+	m := c.Leader()
+	admin := m.login(t, "admin", passwordLine.FindStringSubmatch(out.String())[1])
+	set := func(method, target string) {
+		t.Helper()
+		if status, body := m.call(t, method, target, admin, ""); status != 200 {
+			t.Fatalf("%s: %d %s", target, status, body)
+		}
+	}
+	const permission = "/nacos/v1/auth/permissions?role=dev&resource=dev:*:*&action=r"
+	set(http.MethodPost, "/nacos/v1/auth/users?username=alice&password=secret")
+	set(http.MethodPost, "/nacos/v1/auth/roles?role=dev&username=alice")
+	set(http.MethodPost, permission)
+	req, err := http.NewRequest(http.MethodGet, m.HTTP+"/api/v1/watch?namespace=dev&service=svc", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.SetBasicAuth("alice", "secret")
+	resp, err := (&http.Client{Timeout: patience, Transport: c.transport}).Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		t.Fatalf("watch: %s", resp.Status)
+	}
+	set(http.MethodDelete, permission)
+	set(http.MethodPost, "/nacos/v1/ns/instance?serviceName=svc&namespaceId=dev&ip=10.9.8.7&port=1")
+	text, err := io.ReadAll(resp.Body) // to the end of the stream
+	if err != nil || strings.Contains(string(text), "10.9.8.7") {
+		t.Errorf("the stream told %s, %v", text, err)
+	}
+}

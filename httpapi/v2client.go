@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"net/http"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -196,10 +197,31 @@ func (s *Server) v2Publishers(r *request) error {
 	return r.json(append(b, "]}"...))
 }
 
-// v2Subscribers is GET /client/service/subscriber/list: none; see v2Subscribed.
+// v2Subscribers is GET /client/service/subscriber/list: who is pushed changes of exactly
+// this service, by any node, one row for each address.
 func (s *Server) v2Subscribers(r *request) error {
-	if _, err := r.v2Service(v2Unbound("serviceName")); err != nil {
+	key, err := r.v2Service(v2Unbound("serviceName"))
+	if err != nil {
 		return err
 	}
-	return r.json(append(r.v2Begin(), "[]}"...))
+	var list []registry.Subscriber
+	if s.opts.Pusher != nil {
+		query := registry.SubscriberQuery{Namespace: key.Namespace, Group: key.Group(), Name: key.Name()}
+		list = s.opts.Pusher.Subscribers(r.gin.Request.Context(), query, true)
+	}
+	b := append(r.v2Begin(), '[')
+	var last netip.AddrPort
+	for _, sub := range list { // by service, then by address
+		if sub.Service != key || sub.Addr == last {
+			continue
+		}
+		if last.IsValid() {
+			b = append(b, ',')
+		}
+		last = sub.Addr
+		b = appendString(append(b, `{"clientId":`...), last.String()+"#true")
+		b = appendString(append(b, `,"ip":`...), last.Addr().String())
+		b = append(appendInt(append(b, `,"port":`...), int64(last.Port())), '}')
+	}
+	return r.json(append(b, "]}"...))
 }

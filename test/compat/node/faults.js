@@ -1,7 +1,7 @@
 'use strict';
 // Checks that stop and kill nodes, one after the other.
 
-const { alone, fault, note, sleep, count, watch, stays, healthy } = require('./world');
+const { alone, fault, note, sleep, count, watch, stays, until, healthy } = require('./world');
 const { newClient, instance, register, deregister, many, call, soon } = require('./client');
 
 // None of 200 instances may be missing or unhealthy on any node at any moment.
@@ -71,8 +71,9 @@ async function oneDown() {
     try {
       for (let port = 1; port <= 20; port++) {
         await client.registerInstance('node-two', instance(port));
-        const got = await client.selectInstances('node-two', undefined, '', true, false);
-        if (got.length === 0) throw new Error(`no instance listed after ${port} registrations`);
+        // The other node may list it a moment later than the one that took it.
+        await until(soon, `instance ${port} in the list`, async () =>
+          (await client.selectInstances('node-two', undefined, '', true, false)).some(h => h.port === port));
         await client.deregisterInstance('node-two', instance(port));
       }
       if (await client.getServerStatus() !== 'UP') throw new Error('not UP');

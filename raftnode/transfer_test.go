@@ -16,7 +16,15 @@ func TestTransfer_LoopUnderLoadLosesNoAcknowledgedWrite(t *testing.T) {
 	f := startFaulty(t, nil)
 	stop := f.load(0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2)
 	moved := 0
-	for range 15 {
+	for round := range 15 {
+		eventually(t, 10*time.Second, "writes in between", func() error {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			if len(f.acked) < 10*round {
+				return fmt.Errorf("%d acknowledged in round %d", len(f.acked), round)
+			}
+			return nil
+		})
 		l := f.nodes[f.leader()]
 		_, term, _ := l.Leader()
 		if err := l.transfer(context.Background()); err != nil {
@@ -36,7 +44,7 @@ func TestTransfer_LoopUnderLoadLosesNoAcknowledgedWrite(t *testing.T) {
 	for _, err := range f.failed {
 		t.Logf("failed: %v", err)
 	}
-	if moved < 10 || len(f.acked) < 100 || len(f.failed) > len(f.acked)/20 {
+	if moved < 10 || len(f.failed) > len(f.acked)/20 {
 		t.Errorf("%d transfers, %d writes acknowledged, %d failed", moved, len(f.acked), len(f.failed))
 	}
 	f.holdAll()

@@ -27,6 +27,8 @@ var allowed = map[string][]string{
 	"internal/app":         {"registry", "fsm", "raftnode", "health", "httpapi", "auth", "push"},
 	"internal/clustertest": {"registry", "internal/app", "raft"},
 	"internal/arrows":      {},
+	"client":               {},
+	"client/fake":          {},
 	"test/e2e":             {"test/e2e/nodes"},
 	"test/e2e/nodes":       {},
 	"test/field":           {"internal/clustertest"},

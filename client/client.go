@@ -1,0 +1,96 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"sync/atomic"
+)
+
+// Client is a connection to a registry. Make it with New, end it with Close.
+type Client struct {
+	opts    Options
+	http    *http.Client
+	servers *servers
+	login   *login
+	metrics *metrics
+	table   *table
+
+	closing atomic.Bool
+
+	ctx    context.Context // of everything in the background
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+	close  sync.Once
+}
+
+// New makes a client and starts its scheduler. It sends nothing, so it succeeds while no
+// server answers. Errors: *InvalidError; that of the Registerer.
+func New(o Options) (*Client, error) {
+	o = o.withDefaults()
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	servers, err := newServers(o.Servers)
+	if err != nil {
+		return nil, err
+	}
+	if o.Transport == nil {
+		o.Transport = newTransport(o)
+	}
+	table := newTable(o.MaxInstances)
+	c := &Client{
+		opts: o, servers: servers, metrics: newMetrics(table), table: table,
+		http: &http.Client{Transport: o.Transport, CheckRedirect: noRedirect},
+	}
+	c.login = newLogin(c)
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	if err := c.metrics.register(o.Registerer); err != nil {
+		c.cancel()
+		return nil, err
+	}
+	c.startBeats(c.ctx)
+	return c, nil
+}
+
+// noRedirect: a registry answers by itself, and a token goes nowhere else.
+func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+// closeRounds bounds the deregistrations of Close in units of Options.Timeout.
+const closeRounds = 3
+
+// Close deregisters the ephemeral instances of this client, bounded by ctx and three
+// times Options.Timeout, stops what runs in the background and waits for it. Persistent instances stay registered. The
+// error joins those of the deregistrations; closing twice does nothing.
+func (c *Client) Close(ctx context.Context) error {
+	var err error
+	c.close.Do(func() {
+		c.closing.Store(true)
+		ctx, cancel := context.WithTimeout(ctx, closeRounds*c.opts.Timeout)
+		defer cancel()
+		err = c.leaveAll(ctx)
+		c.cancel()
+		c.wg.Wait()
+		c.http.CloseIdleConnections()
+		c.metrics.unregister(c.opts.Registerer)
+	})
+	return err
+}
+
+func (c *Client) leaveAll(ctx context.Context) error {
+	var keys []Key
+	for _, s := range c.Registrations() {
+		if !s.Registration.Persistent && s.Registration.Service != "" {
+			keys = append(keys, s.Registration.Key())
+		}
+	}
+	err := c.DeregisterAll(ctx, keys)
+	if errors.Is(err, ErrUnknown) && !errors.Is(err, ErrPending) {
+		return nil // another call was faster
+	}
+	return err
+}
+
+// spawn runs f until it ends by the client's context; Close waits for it.
+func (c *Client) spawn(f func()) { c.wg.Go(f) }

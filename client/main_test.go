@@ -1,0 +1,78 @@
+package client_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/rollcall-io/rollcall/client"
+	"github.com/rollcall-io/rollcall/client/fake"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const patience = 30 * time.Second
+
+// until polls a condition and fails the test when it stays false.
+func until(t testing.TB, what string, cond func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	for !cond() {
+		if time.Now().After(deadline) {
+			t.Fatalf("no %s within %s", what, patience)
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+}
+
+func startFake(t testing.TB) *fake.Server {
+	t.Helper()
+	s, err := fake.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// newClient is a client of these servers that is closed when the test ends.
+func newClient(t testing.TB, tweak func(*client.Options), servers ...string) *client.Client {
+	t.Helper()
+	o := client.Options{Servers: servers, Timeout: 5 * time.Second}
+	if tweak != nil {
+		tweak(&o)
+	}
+	c, err := client.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closeNow(c) })
+	return c
+}
+
+// closeNow does not wait for deregistrations that may have no server.
+func closeNow(c *client.Client) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	_ = c.Close(ctx)
+}
+
+// quick is a registration that beats every 100 ms.
+func quick(service, ip string, port int) client.Registration {
+	return client.Registration{Service: service, IP: ip, Port: port, Metadata: map[string]string{
+		client.MetaBeatInterval: "100", client.MetaBeatTimeout: "1000", client.MetaDeleteTimeout: "2000",
+	}}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

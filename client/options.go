@@ -1,0 +1,146 @@
+package client
+
+import (
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Version is what the User-Agent calls this client's version.
+const Version = "0.1.0"
+
+// DefaultNamespace and DefaultGroup are where services are that name neither.
+const (
+	DefaultNamespace = "public"
+	DefaultGroup     = "DEFAULT_GROUP"
+	DefaultCluster   = "DEFAULT"
+)
+
+// Options say what a Client does. Only Servers is needed. Nothing may be changed after
+// New.
+type Options struct {
+	// Servers are the registry's nodes: "host", "host:port" or "http(s)://host:port".
+	// The port is 8848 when not given. Every one is asked in turn.
+	Servers []string
+	// ContextPath is before every Nacos path; "/nacos" when empty, "/" for none.
+	ContextPath string
+	// Namespace of everything this client does; DefaultNamespace when empty.
+	Namespace string
+
+	// Username and Password log in; without a name no request carries credentials.
+	// Tokens are renewed at 90 % of their life and when a server refuses one.
+	Username, Password string
+	// TLS is for https servers; nil takes Go's defaults.
+	TLS *tls.Config
+	// UserAgent is put before the client's own; it names the application.
+	UserAgent string
+
+	// Timeout bounds a call over all servers and repeats; 10 s when 0. A context may
+	// bound it further. AttemptTimeout bounds one request; 4 s when 0, which is more than
+	// a server takes to say that it cannot answer.
+	Timeout, AttemptTimeout time.Duration
+
+	// BeatWorkers is how many beats may be on their way at once; 4 when 0, at most 64.
+	BeatWorkers int
+	// MaxInstances bounds what is registered at once; 100,000 when 0.
+	MaxInstances int
+
+	// MaxStreams bounds the watch streams, one connection each; 256 when 0, and none when
+	// negative. Services beyond are pushed to by UDP.
+	MaxStreams int
+	// NoPush leaves out the UDP socket. PushIP is the address that servers push to; when
+	// empty, the one from which this host reaches the server.
+	NoPush bool
+	PushIP string
+	// PollInterval replaces the interval that servers ask for in their lists.
+	PollInterval time.Duration
+
+	// ProtectEmpty keeps the last instances of a service when a list has none that is
+	// healthy, for those who would rather call the dead than nobody. Off by default.
+	ProtectEmpty bool
+	// CacheDir, if not empty, keeps the newest list of each followed service on disk and
+	// has it loaded by New, for a start while no server answers.
+	CacheDir string
+	// FailoverDir, if not empty, holds lists like those of CacheDir, written by an
+	// operator. While the file "switch" in it says 1 they are what is used; it is looked
+	// at every FailoverInterval, 5 s when 0.
+	FailoverDir      string
+	FailoverInterval time.Duration
+
+	// Logger gets what happens in the background; nil discards it. Registerer gets the
+	// metrics rollcall_client_…; nil leaves them unregistered.
+	Logger     *slog.Logger
+	Registerer prometheus.Registerer
+	// Transport replaces the HTTP transport, TLS and all, in tests and behind proxies.
+	Transport http.RoundTripper
+}
+
+func (o Options) withDefaults() Options {
+	def(&o.ContextPath, "/nacos")
+	o.ContextPath = strings.TrimRight("/"+strings.Trim(o.ContextPath, "/"), "/")
+	def(&o.Namespace, DefaultNamespace)
+	def(&o.Timeout, 10*time.Second)
+	def(&o.AttemptTimeout, 4*time.Second)
+	def(&o.BeatWorkers, 4)
+	def(&o.MaxInstances, 100_000)
+	def(&o.MaxStreams, 256)
+	def(&o.FailoverInterval, 5*time.Second)
+	o.UserAgent = strings.TrimSpace(o.UserAgent + " rollcall-go/" + Version)
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+func def[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+func (o Options) validate() error {
+	switch {
+	case len(o.Servers) == 0:
+		return invalid("Servers", "", "must name at least one server")
+	case o.Timeout < 0 || o.AttemptTimeout < 0 || o.PollInterval < 0 || o.FailoverInterval < 0:
+		return invalid("Timeout", fmt.Sprint(o.Timeout, o.AttemptTimeout, o.PollInterval, o.FailoverInterval), "durations must not be negative")
+	case o.BeatWorkers < 1 || o.BeatWorkers > 64:
+		return invalid("BeatWorkers", fmt.Sprint(o.BeatWorkers), "must be from 1 to 64")
+	case o.MaxInstances < 1:
+		return invalid("MaxInstances", fmt.Sprint(o.MaxInstances), "must be positive")
+	case o.Username == "" && o.Password != "":
+		return invalid("Username", "", "must be given with a password")
+	case strings.ContainsAny(o.UserAgent, "\r\n"):
+		return invalid("UserAgent", o.UserAgent, "must be one line")
+	}
+	return nil
+}
+
+// baseURL makes "http://host:port" of what an operator writes.
+func baseURL(server string) (string, error) {
+	text := strings.TrimSpace(server)
+	if !strings.Contains(text, "://") {
+		text = "http://" + text
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Hostname() == "" {
+		return "", invalid("Servers", server, "must be host, host:port or http(s)://host:port")
+	}
+	if u.Scheme != "http" && u.Scheme != "https" {
+		return "", invalid("Servers", server, "scheme must be http or https")
+	}
+	if u.User != nil || u.RawQuery != "" || strings.Trim(u.Path, "/") != "" {
+		return "", invalid("Servers", u.Host, "must have no user, path or query: see Username and ContextPath")
+	}
+	if u.Port() == "" {
+		u.Host = u.Host + ":8848"
+	}
+	return u.Scheme + "://" + u.Host, nil
+}

@@ -61,12 +61,33 @@ type BeatAnswer struct {
 	Silent []SilentLease
 	// HasSilent tells an empty list from one that is not due.
 	HasSilent bool
+	// Term is the leader's, 0 from a node that does not tell.
+	Term uint64
 }
 
-// SilentLease is a lease without beats and for how long, in milliseconds.
+// MaxSilentLeases bounds every list of silent leases that travels between nodes, to some
+// 64 KiB.
+const MaxSilentLeases = 3000
+
+// SilentLease is a lease without beats and for how long, in milliseconds. An Age of 0 says
+// that it was renewed.
 type SilentLease struct {
 	LeaseRef
 	Age uint32
+	// Given is how much of that time, in milliseconds, was spent under leaders that took the
+	// lease over silent: it counts towards the grace that is owed before anything is
+	// proposed about the lease. Never more than Age.
+	Given uint32
+}
+
+// SilentNotes is what one node knows of silent leases.
+type SilentNotes struct {
+	// Term is that of the leader who made the list, Age how old the list is in milliseconds.
+	Term uint64
+	Age  uint32
+	// Leases are the silent ones when the list was made, and with an age of 0 those of them
+	// of which the node knows a later beat.
+	Leases []SilentLease
 }
 
 // Beat is one proof of life as a client sent it. Full is the instance that a full beat

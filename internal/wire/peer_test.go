@@ -84,7 +84,7 @@ func TestBeats_ComeBackTheSame(t *testing.T) {
 	}
 	answer := registry.BeatAnswer{
 		Leases: []registry.Verdict{registry.BeatRenewed, registry.BeatPending}, Keys: []registry.Verdict{registry.BeatTombstoned},
-		HasSilent: true, Silent: []registry.SilentLease{{LeaseRef: want.Leases[0], Age: 1500}},
+		HasSilent: true, Silent: []registry.SilentLease{{LeaseRef: want.Leases[0], Age: 1500, Given: 700}}, Term: 4,
 	}
 	back, err := DecodeBeatAnswer(through(t, EncodeBeatAnswer(answer), &peerpb.BeatsResponse{}), 2, 1)
 	if err != nil || !reflect.DeepEqual(back, answer) {

@@ -51,39 +51,29 @@ func DecodeBeats(m *peerpb.BeatsRequest) (registry.BeatBatch, error) {
 // EncodeBeatAnswer writes the leader's verdicts.
 func EncodeBeatAnswer(a registry.BeatAnswer) *peerpb.BeatsResponse {
 	m := &peerpb.BeatsResponse{
-		Leases: encodeVerdicts(a.Leases), Keys: encodeVerdicts(a.Keys), HasSilent: a.HasSilent,
+		Leases: encodeVerdicts(a.Leases), Keys: encodeVerdicts(a.Keys), HasSilent: a.HasSilent, Term: a.Term,
 	}
-	m.SilentLease, m.SilentGrantIndex, m.SilentGrantSeq =
-		encodeRefs(len(a.Silent), func(i int) registry.LeaseRef { return a.Silent[i].LeaseRef })
-	if len(a.Silent) > 0 {
-		m.SilentAgeMs = make([]uint32, len(a.Silent))
-	}
-	for i, s := range a.Silent {
-		m.SilentAgeMs[i] = s.Age
-	}
+	m.SilentLease, m.SilentGrantIndex, m.SilentGrantSeq = encodeSilentRefs(a.Silent)
+	m.SilentAgeMs, m.SilentGivenMs = encodeAges(a.Silent)
 	return m
 }
 
 // DecodeBeatAnswer reads the verdicts on a batch of so many leases and keys. An answer
 // that does not fit the batch is an error.
 func DecodeBeatAnswer(m *peerpb.BeatsResponse, leases, keys int) (registry.BeatAnswer, error) {
-	a := registry.BeatAnswer{HasSilent: m.HasSilent}
+	a := registry.BeatAnswer{HasSilent: m.HasSilent, Term: m.Term}
 	if len(m.Leases) != leases || len(m.Keys) != keys {
 		return a, fmt.Errorf("answer holds %d and %d verdicts for %d and %d beats",
 			len(m.Leases), len(m.Keys), leases, keys)
 	}
-	n := len(m.SilentLease)
-	if err := sameLength("silent leases", n, len(m.SilentGrantIndex), len(m.SilentGrantSeq), len(m.SilentAgeMs)); err != nil {
+	var err error
+	a.Silent, err = decodeSilent(silentColumns{
+		m.SilentLease, m.SilentGrantIndex, m.SilentGrantSeq, m.SilentAgeMs, m.SilentGivenMs,
+	})
+	if err != nil {
 		return a, err
 	}
 	a.Leases, a.Keys = decodeVerdicts(m.Leases), decodeVerdicts(m.Keys)
-	if n > 0 {
-		a.Silent = make([]registry.SilentLease, n)
-	}
-	for i, number := range m.SilentLease {
-		ref := decodeRef(number, m.SilentGrantIndex[i], m.SilentGrantSeq[i])
-		a.Silent[i] = registry.SilentLease{LeaseRef: ref, Age: m.SilentAgeMs[i]}
-	}
 	return a, nil
 }
 

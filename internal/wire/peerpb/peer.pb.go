@@ -708,8 +708,12 @@ type BeatsResponse struct {
 	SilentGrantSeq   []uint32               `protobuf:"varint,8,rep,packed,name=silent_grant_seq,json=silentGrantSeq,proto3" json:"silent_grant_seq,omitempty"`
 	SilentAgeMs      []uint32               `protobuf:"varint,9,rep,packed,name=silent_age_ms,json=silentAgeMs,proto3" json:"silent_age_ms,omitempty"`
 	Fault            *Fault                 `protobuf:"bytes,10,opt,name=fault,proto3" json:"fault,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// What of each age counts towards the grace; absent from older nodes: nothing does.
+	SilentGivenMs []uint32 `protobuf:"varint,11,rep,packed,name=silent_given_ms,json=silentGivenMs,proto3" json:"silent_given_ms,omitempty"`
+	// The leader's term.
+	Term          uint64 `protobuf:"varint,12,opt,name=term,proto3" json:"term,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *BeatsResponse) Reset() {
@@ -812,6 +816,115 @@ func (x *BeatsResponse) GetFault() *Fault {
 	return nil
 }
 
+func (x *BeatsResponse) GetSilentGivenMs() []uint32 {
+	if x != nil {
+		return x.SilentGivenMs
+	}
+	return nil
+}
+
+func (x *BeatsResponse) GetTerm() uint64 {
+	if x != nil {
+		return x.Term
+	}
+	return 0
+}
+
+// SilentNotes is what a node knows of silent leases: the answer to a question of the topic
+// "silent", and with ages of 0 the statement of the topic "renewed".
+type SilentNotes struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Term  uint64                 `protobuf:"varint,1,opt,name=term,proto3" json:"term,omitempty"`
+	// How old the list is.
+	AgeMs         uint32   `protobuf:"varint,2,opt,name=age_ms,json=ageMs,proto3" json:"age_ms,omitempty"`
+	Lease         []uint32 `protobuf:"varint,3,rep,packed,name=lease,proto3" json:"lease,omitempty"`
+	GrantIndex    []uint64 `protobuf:"varint,4,rep,packed,name=grant_index,json=grantIndex,proto3" json:"grant_index,omitempty"`
+	GrantSeq      []uint32 `protobuf:"varint,5,rep,packed,name=grant_seq,json=grantSeq,proto3" json:"grant_seq,omitempty"`
+	LeaseAgeMs    []uint32 `protobuf:"varint,6,rep,packed,name=lease_age_ms,json=leaseAgeMs,proto3" json:"lease_age_ms,omitempty"`
+	GivenMs       []uint32 `protobuf:"varint,7,rep,packed,name=given_ms,json=givenMs,proto3" json:"given_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SilentNotes) Reset() {
+	*x = SilentNotes{}
+	mi := &file_peer_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SilentNotes) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SilentNotes) ProtoMessage() {}
+
+func (x *SilentNotes) ProtoReflect() protoreflect.Message {
+	mi := &file_peer_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SilentNotes.ProtoReflect.Descriptor instead.
+func (*SilentNotes) Descriptor() ([]byte, []int) {
+	return file_peer_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *SilentNotes) GetTerm() uint64 {
+	if x != nil {
+		return x.Term
+	}
+	return 0
+}
+
+func (x *SilentNotes) GetAgeMs() uint32 {
+	if x != nil {
+		return x.AgeMs
+	}
+	return 0
+}
+
+func (x *SilentNotes) GetLease() []uint32 {
+	if x != nil {
+		return x.Lease
+	}
+	return nil
+}
+
+func (x *SilentNotes) GetGrantIndex() []uint64 {
+	if x != nil {
+		return x.GrantIndex
+	}
+	return nil
+}
+
+func (x *SilentNotes) GetGrantSeq() []uint32 {
+	if x != nil {
+		return x.GrantSeq
+	}
+	return nil
+}
+
+func (x *SilentNotes) GetLeaseAgeMs() []uint32 {
+	if x != nil {
+		return x.LeaseAgeMs
+	}
+	return nil
+}
+
+func (x *SilentNotes) GetGivenMs() []uint32 {
+	if x != nil {
+		return x.GivenMs
+	}
+	return nil
+}
+
 type ProgressRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -820,7 +933,7 @@ type ProgressRequest struct {
 
 func (x *ProgressRequest) Reset() {
 	*x = ProgressRequest{}
-	mi := &file_peer_proto_msgTypes[11]
+	mi := &file_peer_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -832,7 +945,7 @@ func (x *ProgressRequest) String() string {
 func (*ProgressRequest) ProtoMessage() {}
 
 func (x *ProgressRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_proto_msgTypes[11]
+	mi := &file_peer_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -845,7 +958,7 @@ func (x *ProgressRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProgressRequest.ProtoReflect.Descriptor instead.
 func (*ProgressRequest) Descriptor() ([]byte, []int) {
-	return file_peer_proto_rawDescGZIP(), []int{11}
+	return file_peer_proto_rawDescGZIP(), []int{12}
 }
 
 type ProgressResponse struct {
@@ -868,7 +981,7 @@ type ProgressResponse struct {
 
 func (x *ProgressResponse) Reset() {
 	*x = ProgressResponse{}
-	mi := &file_peer_proto_msgTypes[12]
+	mi := &file_peer_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -880,7 +993,7 @@ func (x *ProgressResponse) String() string {
 func (*ProgressResponse) ProtoMessage() {}
 
 func (x *ProgressResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_proto_msgTypes[12]
+	mi := &file_peer_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -893,7 +1006,7 @@ func (x *ProgressResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProgressResponse.ProtoReflect.Descriptor instead.
 func (*ProgressResponse) Descriptor() ([]byte, []int) {
-	return file_peer_proto_rawDescGZIP(), []int{12}
+	return file_peer_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ProgressResponse) GetLeads() bool {
@@ -972,7 +1085,7 @@ type Member struct {
 
 func (x *Member) Reset() {
 	*x = Member{}
-	mi := &file_peer_proto_msgTypes[13]
+	mi := &file_peer_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -984,7 +1097,7 @@ func (x *Member) String() string {
 func (*Member) ProtoMessage() {}
 
 func (x *Member) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_proto_msgTypes[13]
+	mi := &file_peer_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -997,7 +1110,7 @@ func (x *Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Member.ProtoReflect.Descriptor instead.
 func (*Member) Descriptor() ([]byte, []int) {
-	return file_peer_proto_rawDescGZIP(), []int{13}
+	return file_peer_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Member) GetId() string {
@@ -1037,7 +1150,7 @@ type HelloRequest struct {
 
 func (x *HelloRequest) Reset() {
 	*x = HelloRequest{}
-	mi := &file_peer_proto_msgTypes[14]
+	mi := &file_peer_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1049,7 +1162,7 @@ func (x *HelloRequest) String() string {
 func (*HelloRequest) ProtoMessage() {}
 
 func (x *HelloRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_proto_msgTypes[14]
+	mi := &file_peer_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1062,7 +1175,7 @@ func (x *HelloRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HelloRequest.ProtoReflect.Descriptor instead.
 func (*HelloRequest) Descriptor() ([]byte, []int) {
-	return file_peer_proto_rawDescGZIP(), []int{14}
+	return file_peer_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *HelloRequest) GetNode() *Member {
@@ -1090,7 +1203,7 @@ type HelloResponse struct {
 
 func (x *HelloResponse) Reset() {
 	*x = HelloResponse{}
-	mi := &file_peer_proto_msgTypes[15]
+	mi := &file_peer_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1102,7 +1215,7 @@ func (x *HelloResponse) String() string {
 func (*HelloResponse) ProtoMessage() {}
 
 func (x *HelloResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_proto_msgTypes[15]
+	mi := &file_peer_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1115,7 +1228,7 @@ func (x *HelloResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HelloResponse.ProtoReflect.Descriptor instead.
 func (*HelloResponse) Descriptor() ([]byte, []int) {
-	return file_peer_proto_rawDescGZIP(), []int{15}
+	return file_peer_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *HelloResponse) GetNode() *Member {
@@ -1177,7 +1290,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_peer_proto_msgTypes[16]
+	mi := &file_peer_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1189,7 +1302,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_proto_msgTypes[16]
+	mi := &file_peer_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1202,7 +1315,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_peer_proto_rawDescGZIP(), []int{16}
+	return file_peer_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *JoinRequest) GetNode() *Member {
@@ -1231,7 +1344,7 @@ type JoinResponse struct {
 
 func (x *JoinResponse) Reset() {
 	*x = JoinResponse{}
-	mi := &file_peer_proto_msgTypes[17]
+	mi := &file_peer_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1243,7 +1356,7 @@ func (x *JoinResponse) String() string {
 func (*JoinResponse) ProtoMessage() {}
 
 func (x *JoinResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_proto_msgTypes[17]
+	mi := &file_peer_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1256,7 +1369,7 @@ func (x *JoinResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinResponse.ProtoReflect.Descriptor instead.
 func (*JoinResponse) Descriptor() ([]byte, []int) {
-	return file_peer_proto_rawDescGZIP(), []int{17}
+	return file_peer_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *JoinResponse) GetNotLeader() bool {
@@ -1292,7 +1405,7 @@ type AskRequest struct {
 
 func (x *AskRequest) Reset() {
 	*x = AskRequest{}
-	mi := &file_peer_proto_msgTypes[18]
+	mi := &file_peer_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1304,7 +1417,7 @@ func (x *AskRequest) String() string {
 func (*AskRequest) ProtoMessage() {}
 
 func (x *AskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_proto_msgTypes[18]
+	mi := &file_peer_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1317,7 +1430,7 @@ func (x *AskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskRequest.ProtoReflect.Descriptor instead.
 func (*AskRequest) Descriptor() ([]byte, []int) {
-	return file_peer_proto_rawDescGZIP(), []int{18}
+	return file_peer_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *AskRequest) GetTopic() string {
@@ -1343,7 +1456,7 @@ type AskResponse struct {
 
 func (x *AskResponse) Reset() {
 	*x = AskResponse{}
-	mi := &file_peer_proto_msgTypes[19]
+	mi := &file_peer_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1355,7 +1468,7 @@ func (x *AskResponse) String() string {
 func (*AskResponse) ProtoMessage() {}
 
 func (x *AskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_proto_msgTypes[19]
+	mi := &file_peer_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1368,7 +1481,7 @@ func (x *AskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskResponse.ProtoReflect.Descriptor instead.
 func (*AskResponse) Descriptor() ([]byte, []int) {
-	return file_peer_proto_rawDescGZIP(), []int{19}
+	return file_peer_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *AskResponse) GetAnswer() []byte {
@@ -1434,7 +1547,7 @@ const file_peer_proto_rawDesc = "" +
 	"\agrouped\x18\x02 \x01(\tR\agrouped\x12\x18\n" +
 	"\acluster\x18\x03 \x01(\tR\acluster\x12\x0e\n" +
 	"\x02ip\x18\x04 \x01(\tR\x02ip\x12\x12\n" +
-	"\x04port\x18\x05 \x01(\rR\x04port\"\xf7\x02\n" +
+	"\x04port\x18\x05 \x01(\rR\x04port\"\xb3\x03\n" +
 	"\rBeatsResponse\x12\x1d\n" +
 	"\n" +
 	"not_leader\x18\x01 \x01(\bR\tnotLeader\x12.\n" +
@@ -1448,7 +1561,19 @@ const file_peer_proto_rawDesc = "" +
 	"\x10silent_grant_seq\x18\b \x03(\rR\x0esilentGrantSeq\x12\"\n" +
 	"\rsilent_age_ms\x18\t \x03(\rR\vsilentAgeMs\x12-\n" +
 	"\x05fault\x18\n" +
-	" \x01(\v2\x17.rollcall.peer.v1.FaultR\x05fault\"\x11\n" +
+	" \x01(\v2\x17.rollcall.peer.v1.FaultR\x05fault\x12&\n" +
+	"\x0fsilent_given_ms\x18\v \x03(\rR\rsilentGivenMs\x12\x12\n" +
+	"\x04term\x18\f \x01(\x04R\x04term\"\xc9\x01\n" +
+	"\vSilentNotes\x12\x12\n" +
+	"\x04term\x18\x01 \x01(\x04R\x04term\x12\x15\n" +
+	"\x06age_ms\x18\x02 \x01(\rR\x05ageMs\x12\x14\n" +
+	"\x05lease\x18\x03 \x03(\rR\x05lease\x12\x1f\n" +
+	"\vgrant_index\x18\x04 \x03(\x04R\n" +
+	"grantIndex\x12\x1b\n" +
+	"\tgrant_seq\x18\x05 \x03(\rR\bgrantSeq\x12 \n" +
+	"\flease_age_ms\x18\x06 \x03(\rR\n" +
+	"leaseAgeMs\x12\x19\n" +
+	"\bgiven_ms\x18\a \x03(\rR\agivenMs\"\x11\n" +
 	"\x0fProgressRequest\"\x81\x02\n" +
 	"\x10ProgressResponse\x12\x14\n" +
 	"\x05leads\x18\x01 \x01(\bR\x05leads\x12\x12\n" +
@@ -1510,7 +1635,7 @@ func file_peer_proto_rawDescGZIP() []byte {
 	return file_peer_proto_rawDescData
 }
 
-var file_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_peer_proto_goTypes = []any{
 	(*Hint)(nil),              // 0: rollcall.peer.v1.Hint
 	(*Fault)(nil),             // 1: rollcall.peer.v1.Fault
@@ -1523,15 +1648,16 @@ var file_peer_proto_goTypes = []any{
 	(*BeatsRequest)(nil),      // 8: rollcall.peer.v1.BeatsRequest
 	(*Key)(nil),               // 9: rollcall.peer.v1.Key
 	(*BeatsResponse)(nil),     // 10: rollcall.peer.v1.BeatsResponse
-	(*ProgressRequest)(nil),   // 11: rollcall.peer.v1.ProgressRequest
-	(*ProgressResponse)(nil),  // 12: rollcall.peer.v1.ProgressResponse
-	(*Member)(nil),            // 13: rollcall.peer.v1.Member
-	(*HelloRequest)(nil),      // 14: rollcall.peer.v1.HelloRequest
-	(*HelloResponse)(nil),     // 15: rollcall.peer.v1.HelloResponse
-	(*JoinRequest)(nil),       // 16: rollcall.peer.v1.JoinRequest
-	(*JoinResponse)(nil),      // 17: rollcall.peer.v1.JoinResponse
-	(*AskRequest)(nil),        // 18: rollcall.peer.v1.AskRequest
-	(*AskResponse)(nil),       // 19: rollcall.peer.v1.AskResponse
+	(*SilentNotes)(nil),       // 11: rollcall.peer.v1.SilentNotes
+	(*ProgressRequest)(nil),   // 12: rollcall.peer.v1.ProgressRequest
+	(*ProgressResponse)(nil),  // 13: rollcall.peer.v1.ProgressResponse
+	(*Member)(nil),            // 14: rollcall.peer.v1.Member
+	(*HelloRequest)(nil),      // 15: rollcall.peer.v1.HelloRequest
+	(*HelloResponse)(nil),     // 16: rollcall.peer.v1.HelloResponse
+	(*JoinRequest)(nil),       // 17: rollcall.peer.v1.JoinRequest
+	(*JoinResponse)(nil),      // 18: rollcall.peer.v1.JoinResponse
+	(*AskRequest)(nil),        // 19: rollcall.peer.v1.AskRequest
+	(*AskResponse)(nil),       // 20: rollcall.peer.v1.AskResponse
 }
 var file_peer_proto_depIdxs = []int32{
 	0,  // 0: rollcall.peer.v1.ProposeResponse.leader:type_name -> rollcall.peer.v1.Hint
@@ -1543,27 +1669,27 @@ var file_peer_proto_depIdxs = []int32{
 	0,  // 6: rollcall.peer.v1.BeatsResponse.leader:type_name -> rollcall.peer.v1.Hint
 	1,  // 7: rollcall.peer.v1.BeatsResponse.fault:type_name -> rollcall.peer.v1.Fault
 	0,  // 8: rollcall.peer.v1.ProgressResponse.leader:type_name -> rollcall.peer.v1.Hint
-	13, // 9: rollcall.peer.v1.HelloRequest.node:type_name -> rollcall.peer.v1.Member
-	13, // 10: rollcall.peer.v1.HelloResponse.node:type_name -> rollcall.peer.v1.Member
-	13, // 11: rollcall.peer.v1.HelloResponse.view:type_name -> rollcall.peer.v1.Member
-	13, // 12: rollcall.peer.v1.HelloResponse.members:type_name -> rollcall.peer.v1.Member
+	14, // 9: rollcall.peer.v1.HelloRequest.node:type_name -> rollcall.peer.v1.Member
+	14, // 10: rollcall.peer.v1.HelloResponse.node:type_name -> rollcall.peer.v1.Member
+	14, // 11: rollcall.peer.v1.HelloResponse.view:type_name -> rollcall.peer.v1.Member
+	14, // 12: rollcall.peer.v1.HelloResponse.members:type_name -> rollcall.peer.v1.Member
 	0,  // 13: rollcall.peer.v1.HelloResponse.leader:type_name -> rollcall.peer.v1.Hint
-	13, // 14: rollcall.peer.v1.JoinRequest.node:type_name -> rollcall.peer.v1.Member
+	14, // 14: rollcall.peer.v1.JoinRequest.node:type_name -> rollcall.peer.v1.Member
 	0,  // 15: rollcall.peer.v1.JoinResponse.leader:type_name -> rollcall.peer.v1.Hint
 	2,  // 16: rollcall.peer.v1.Peer.Propose:input_type -> rollcall.peer.v1.ProposeRequest
 	6,  // 17: rollcall.peer.v1.Peer.ReadIndex:input_type -> rollcall.peer.v1.ReadIndexRequest
 	8,  // 18: rollcall.peer.v1.Peer.Beats:input_type -> rollcall.peer.v1.BeatsRequest
-	11, // 19: rollcall.peer.v1.Peer.Progress:input_type -> rollcall.peer.v1.ProgressRequest
-	14, // 20: rollcall.peer.v1.Peer.Hello:input_type -> rollcall.peer.v1.HelloRequest
-	16, // 21: rollcall.peer.v1.Peer.Join:input_type -> rollcall.peer.v1.JoinRequest
-	18, // 22: rollcall.peer.v1.Peer.Ask:input_type -> rollcall.peer.v1.AskRequest
+	12, // 19: rollcall.peer.v1.Peer.Progress:input_type -> rollcall.peer.v1.ProgressRequest
+	15, // 20: rollcall.peer.v1.Peer.Hello:input_type -> rollcall.peer.v1.HelloRequest
+	17, // 21: rollcall.peer.v1.Peer.Join:input_type -> rollcall.peer.v1.JoinRequest
+	19, // 22: rollcall.peer.v1.Peer.Ask:input_type -> rollcall.peer.v1.AskRequest
 	3,  // 23: rollcall.peer.v1.Peer.Propose:output_type -> rollcall.peer.v1.ProposeResponse
 	7,  // 24: rollcall.peer.v1.Peer.ReadIndex:output_type -> rollcall.peer.v1.ReadIndexResponse
 	10, // 25: rollcall.peer.v1.Peer.Beats:output_type -> rollcall.peer.v1.BeatsResponse
-	12, // 26: rollcall.peer.v1.Peer.Progress:output_type -> rollcall.peer.v1.ProgressResponse
-	15, // 27: rollcall.peer.v1.Peer.Hello:output_type -> rollcall.peer.v1.HelloResponse
-	17, // 28: rollcall.peer.v1.Peer.Join:output_type -> rollcall.peer.v1.JoinResponse
-	19, // 29: rollcall.peer.v1.Peer.Ask:output_type -> rollcall.peer.v1.AskResponse
+	13, // 26: rollcall.peer.v1.Peer.Progress:output_type -> rollcall.peer.v1.ProgressResponse
+	16, // 27: rollcall.peer.v1.Peer.Hello:output_type -> rollcall.peer.v1.HelloResponse
+	18, // 28: rollcall.peer.v1.Peer.Join:output_type -> rollcall.peer.v1.JoinResponse
+	20, // 29: rollcall.peer.v1.Peer.Ask:output_type -> rollcall.peer.v1.AskResponse
 	23, // [23:30] is the sub-list for method output_type
 	16, // [16:23] is the sub-list for method input_type
 	16, // [16:16] is the sub-list for extension type_name
@@ -1582,7 +1708,7 @@ func file_peer_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_peer_proto_rawDesc), len(file_peer_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   20,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -58,23 +58,19 @@ func (p *params) parse(text string) error {
 	return nil
 }
 
-// cutPair takes one pair off the front of text, undecoded.
+// cutPair takes one pair off the front of text, undecoded. Apart from raw objects it
+// looks no further than the pair, so that a text of many pairs takes linear time.
 func cutPair(text string, objects *int) (key, value, rest string) {
-	end := strings.IndexByte(text, '&')
-	eq := strings.IndexByte(text, '=')
-	if eq >= 0 && (end < 0 || eq < end) && eq+1 < len(text) && text[eq+1] == '{' &&
-		*objects < maxRawObjects {
-		*objects++
-		if n := rawObject(text[eq+1:]); n > 0 {
-			value, rest = text[eq+1:eq+1+n], text[eq+1+n:]
-			return text[:eq], value, strings.TrimPrefix(rest, "&")
-		}
-	}
-	pair := text
-	if end >= 0 {
-		pair, rest = text[:end], text[end+1:]
-	}
+	pair, rest, _ := strings.Cut(text, "&")
 	key, value, _ = strings.Cut(pair, "=")
+	if !strings.HasPrefix(value, "{") || *objects == maxRawObjects {
+		return key, value, rest
+	}
+	*objects++
+	after := text[len(key)+1:]
+	if n := rawObject(after); n > 0 {
+		return key, after[:n], strings.TrimPrefix(after[n:], "&")
+	}
 	return key, value, rest
 }
 

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rollcall-io/rollcall/registry"
 )
@@ -55,6 +56,24 @@ func TestParams_TooMany(t *testing.T) {
 	}
 	if err := p.parse("b=1"); !errors.Is(err, registry.ErrInvalid) {
 		t.Errorf("one more: %v, want ErrInvalid", err)
+	}
+}
+
+// Pairs that say nothing are not counted, so nothing but their cost bounds them: looking to
+// the end of the body for each of them took seconds for one request.
+func TestParams_EmptyPairsTakeLinearTime(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"separators": strings.Repeat("&", 1<<20), "equal signs": strings.Repeat("=&", 1<<19), "braces": strings.Repeat("={&", 1<<18)[:3*500],
+	} {
+		var p params
+		started := time.Now()
+		if err := p.parse(text); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if took := time.Since(started); took > time.Second {
+			t.Errorf("%s: %d bytes took %s", name, len(text), took)
+		}
 	}
 }
 

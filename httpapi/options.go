@@ -81,6 +81,9 @@ type Options struct {
 	// Watcher is nil on a node without watches.
 	Watcher Watcher
 
+	// Status tells how this node is; nil means the little that Cluster knows.
+	Status func() registry.NodeStatus
+
 	// Auth proves callers; nil means one with defaults over Reader's accounts. Enforce asks
 	// every caller for an account with the permission that the route declares.
 	Auth    *auth.Authority

@@ -24,7 +24,7 @@ const (
 // allRoutes are all routes there are.
 func allRoutes() []route {
 	return slices.Concat(instanceRoutes, legacyRoutes, serviceRoutes, clusterRoutes,
-		catalogRoutes, catalogInstanceRoutes, operatorRoutes, namespaceRoutes, coreRoutes, v2Routes, accountRoutes, roleRoutes, pushRoutes, watchRoutes, probeRoutes)
+		catalogRoutes, catalogInstanceRoutes, operatorRoutes, namespaceRoutes, coreRoutes, v2Routes, accountRoutes, roleRoutes, pushRoutes, watchRoutes, probeRoutes, statusRoutes)
 }
 
 // newEngine builds the router. Every route is known with and without a slash at its

@@ -12,6 +12,8 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/rollcall-io/rollcall/registry"
+
 	"github.com/rollcall-io/rollcall/auth"
 )
 
@@ -39,6 +41,11 @@ type Server struct {
 func New(opts Options) (*Server, error) {
 	if err := opts.validate(); err != nil {
 		return nil, fmt.Errorf("http api options: %w", err)
+	}
+	if opts.Status == nil {
+		opts.Status = func() registry.NodeStatus {
+			return registry.NodeStatus{ID: opts.Cluster.NodeID(), Members: opts.Cluster.Members()}
+		}
 	}
 	m, err := newMetrics(opts.Metrics)
 	if err != nil {

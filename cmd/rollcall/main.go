@@ -53,7 +53,7 @@ func newRoot() *cobra.Command {
 		SilenceErrors: true,
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
-	root.AddCommand(newServe(), newBench(), newHealth(), newSecret(), newVersion())
+	root.AddCommand(newServe(), newBench(), newHealth(), newStatus(), newSecret(), newVersion())
 	return root
 }
 

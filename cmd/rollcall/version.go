@@ -17,7 +17,7 @@ func buildVersion() string {
 		return version
 	}
 	info, ok := debug.ReadBuildInfo()
-	if ok && info.Main.Version != "" {
+	if ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
 		return info.Main.Version
 	}
 	return "devel"

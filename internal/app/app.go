@@ -108,6 +108,7 @@ func (n *Node) assemble() (err error) {
 	apiOpts.Pusher, apiOpts.Watcher = n.pusher, watcher{n.watches}
 	apiOpts.Logger, apiOpts.Metrics = n.log.Named("http"), metrics
 	n.authority = auth.New(n.authOptions())
+	apiOpts.Status = n.status
 	apiOpts.Auth, apiOpts.Enforce = n.authority, n.opts.Auth
 	n.api, err = httpapi.New(apiOpts)
 	return err

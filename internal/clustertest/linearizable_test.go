@@ -178,7 +178,9 @@ func TestCluster_HistoriesAreLinearizable(t *testing.T) {
 		func(l *Member, rest []*Member) { c.Link(l, rest[0], Fault{Drop: true}) },
 		func(l *Member, rest []*Member) { c.Link(rest[0], l, Fault{Reset: true}) },
 		func(_ *Member, rest []*Member) { c.Isolate(rest[0], Fault{Drop: true}) },
-		func(l *Member, _ []*Member) { c.Isolate(l, Fault{Delay: 10 * time.Millisecond, Jitter: 30 * time.Millisecond}) },
+		func(l *Member, _ []*Member) {
+			c.Isolate(l, Fault{Delay: 10 * time.Millisecond, Jitter: 30 * time.Millisecond})
+		},
 	}
 	for _, fault := range faults {
 		leader := c.Leader()

@@ -32,6 +32,8 @@ var allowed = map[string][]string{
 	"test/e2e":             {"test/e2e/nodes"},
 	"test/e2e/nodes":       {},
 	"test/field":           {"internal/clustertest"},
+	"test/faults":          {"test/faults/figures"},
+	"test/faults/figures":  {},
 	"internal/bench":       {},
 	"cmd/rollcall":         {"internal/app", "internal/bench"},
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rollcall-io/rollcall/test/e2e/nodes"
+	"github.com/rollcall-io/rollcall/test/faults/figures"
 )
 
 // diskSize is the size of each node's disk: more than what must be free for writes, and
@@ -71,6 +72,7 @@ func makeRoom(t *testing.T, c *nodes.Cluster, n *nodes.Node, before string) {
 // the lead, and the cluster took no writes (hashicorp/consul #665; etcd-io/etcd #3068;
 // hashicorp/vault #14372).
 func TestLeadersDiskFull_WritesGoOnElsewhereAndNoneIsLost(t *testing.T) {
+	row := figures.Track(t, "disk full on the leader")
 	c := nodes.New(t, binary, 3)
 	onSmallDisks(t, c)
 	for _, n := range c.Nodes() {
@@ -105,5 +107,40 @@ func TestLeadersDiskFull_WritesGoOnElsewhereAndNoneIsLost(t *testing.T) {
 	}
 
 	makeRoom(t, c, full, before)
-	t.Logf("%d acknowledged writes listed on all nodes", checkAcked(t, c, writers.Stop()))
+	total := checkAcked(t, c, writers.Stop())
+	row.Rounds = 1
+	row.Outage(back.Sub(filled))
+	row.Wrote(writers.Sent(), total, 0)
+	t.Logf("%d acknowledged writes listed on all nodes", total)
+}
+
+// TestFollowersDiskFull_CostsTheClusterNothing: a follower that cannot append falls behind
+// or ends, and the others go on as if it were away.
+func TestFollowersDiskFull_CostsTheClusterNothing(t *testing.T) {
+	row := figures.Track(t, "disk full on a follower")
+	c := nodes.New(t, binary, 3)
+	onSmallDisks(t, c)
+	for _, n := range c.Nodes() {
+		n.Start()
+	}
+	c.WaitReady(c.Nodes()...)
+	leader, full := c.Leader(), c.Followers()[0]
+	rest := c.Others(full)
+	writers := c.Write(4, 20*time.Millisecond, func() []*nodes.Node { return rest })
+	pass(time.Second)
+	before := full.Log()
+	fill(t, full, 1<<30)
+	pass(5 * time.Second)
+	gap := writers.LongestGap()
+	if gap > time.Second {
+		t.Errorf("no write for %s while a follower's disk is full, want 1 s at most", gap)
+	}
+	if now := c.Leader(); now != leader {
+		t.Errorf("%s leads, it was %s before a follower's disk was full", now.ID, leader.ID)
+	}
+	makeRoom(t, c, full, before)
+	total := checkAcked(t, c, writers.Stop())
+	row.Rounds = 1
+	row.Outage(gap)
+	row.Wrote(writers.Sent(), total, 0)
 }

@@ -8,12 +8,14 @@ import (
 	"time"
 
 	"github.com/rollcall-io/rollcall/test/e2e/nodes"
+	"github.com/rollcall-io/rollcall/test/faults/figures"
 )
 
 // TestLeaderKilled_NoAcknowledgedWriteIsLostAndNobodyExpires: a new leader that knew only
 // old times evicted everybody at once (etcd-io/etcd #9395, #13294; hashicorp/consul PR
 // #912; alibaba/nacos #1873), and writes that were acknowledged were gone.
 func TestLeaderKilled_NoAcknowledgedWriteIsLostAndNobodyExpires(t *testing.T) {
+	row := figures.Track(t, "leader killed under load")
 	c := nodes.Start(t, binary, 3)
 	alive := block("alive", "10.9.0.1", 2000, 30, brief)
 	c.Nodes()[0].MustRegister(alive...)
@@ -35,6 +37,8 @@ func TestLeaderKilled_NoAcknowledgedWriteIsLostAndNobodyExpires(t *testing.T) {
 		})
 		outage := back.Sub(killed)
 		t.Logf("outage %d ms", outage.Milliseconds())
+		row.Rounds++
+		row.Outage(outage)
 		if outage > 5*time.Second {
 			t.Errorf("writes were back after %s, want 5 s at most", outage)
 		}
@@ -49,8 +53,11 @@ func TestLeaderKilled_NoAcknowledgedWriteIsLostAndNobodyExpires(t *testing.T) {
 	}
 	acked := writers.Stop()
 	seen := notes()
+	row.FalseEvictions = len(seen)
 	stopBeats()
-	t.Logf("%d acknowledged writes listed on all nodes", checkAcked(t, c, acked))
+	total := checkAcked(t, c, acked)
+	row.Wrote(writers.Sent(), total, 0)
+	t.Logf("%d acknowledged writes listed on all nodes", total)
 	if len(seen) > 0 {
 		t.Errorf("%d false sights, the first: %s", len(seen), seen[0])
 	}
@@ -60,6 +67,7 @@ func TestLeaderKilled_NoAcknowledgedWriteIsLostAndNobodyExpires(t *testing.T) {
 // the whole cluster (polarismesh/polaris #104; hashicorp/consul #3569, #6231). The flag
 // that forms a cluster is there at each start (hashicorp/raft #336, rqlite/rqlite #1581).
 func TestAllKilled_EverythingIsThereAndNothingExpiresBeforeAFullTimeout(t *testing.T) {
+	row := figures.Track(t, "all nodes killed")
 	c := nodes.Start(t, binary, 3)
 	silent := block("svc", "10.0.0.1", 1000, 20, brief)
 	for i, in := range silent {
@@ -88,6 +96,9 @@ func TestAllKilled_EverythingIsThereAndNothingExpiresBeforeAFullTimeout(t *testi
 			wantHealthy(t, c, service, want)
 		}
 	}
+	row.Rounds = 1
+	row.Wrote(len(silent)+1, len(silent)+1, 0)
+	row.FalseEvictions = 0
 	for _, n := range c.Nodes() { // they are silent still, so they leave in the end
 		c.Until("silent instances gone on "+n.ID, func() bool { keys := n.Keys("svc"); return keys != nil && len(keys) == 0 })
 	}
@@ -135,6 +146,7 @@ func (l *leaderLoop) step() {
 }
 
 func TestLeaderKilledAgainAndAgain_TheDeadLeaveAndTheLivingStay(t *testing.T) {
+	row := figures.Track(t, "leader killed again and again")
 	like := nodes.Instance{Interval: 500 * time.Millisecond, Timeout: 3 * time.Second, Delete: 6 * time.Second}
 	if long() {
 		like = nodes.Instance{Interval: time.Second, Timeout: 6 * time.Second, Delete: 12 * time.Second}
@@ -170,5 +182,6 @@ func TestLeaderKilledAgainAndAgain_TheDeadLeaveAndTheLivingStay(t *testing.T) {
 	if gone == 0 || gone > limit {
 		t.Errorf("the silent left after %s while leaders changed, want %s at most", gone, limit)
 	}
+	row.Rounds, row.FalseEvictions, row.Immortals = killer.kills, 0, 0
 	t.Logf("the silent left after %s", gone)
 }

@@ -6,9 +6,11 @@ import (
 	"time"
 
 	"github.com/rollcall-io/rollcall/test/e2e/nodes"
+	"github.com/rollcall-io/rollcall/test/faults/figures"
 )
 
 func TestLeaderPaused_NobodyWhoBeatsIsCalledUnhealthyThenOrAfterwards(t *testing.T) {
+	row := figures.Track(t, "leader stands still")
 	c := nodes.Start(t, binary, 3)
 	alive := block("alive", "10.9.0.1", 2000, 50, brief)
 	c.Nodes()[0].MustRegister(alive...)
@@ -27,7 +29,10 @@ func TestLeaderPaused_NobodyWhoBeatsIsCalledUnhealthyThenOrAfterwards(t *testing
 	leader.Signal(syscall.SIGCONT)
 	pass(either(brief.Delete+time.Second, 20*time.Second))
 
-	if seen := notes(); len(seen) > 0 {
+	seen := notes()
+	row.Rounds, row.FalseEvictions = 1, len(seen)
+	row.Outage(outage)
+	if len(seen) > 0 {
 		t.Errorf("%d false sights, the first: %s", len(seen), seen[0])
 	}
 	if outage > 5*time.Second {

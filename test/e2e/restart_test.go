@@ -6,11 +6,13 @@ import (
 	"time"
 
 	"github.com/rollcall-io/rollcall/test/e2e/nodes"
+	"github.com/rollcall-io/rollcall/test/faults/figures"
 )
 
 // TestRollingRestart_LosesNoWriteAndRefusesNoneForLong: SIGTERM under load ended late or
 // never (hashicorp/raft #268, #312).
 func TestRollingRestart_LosesNoWriteAndRefusesNoneForLong(t *testing.T) {
+	row := figures.Track(t, "rolling restart under load")
 	c := nodes.Start(t, binary, 3)
 	writers := c.Write(8, 10*time.Millisecond, c.Nodes)
 	pass(time.Second)
@@ -33,13 +35,18 @@ func TestRollingRestart_LosesNoWriteAndRefusesNoneForLong(t *testing.T) {
 	if gap > time.Second {
 		t.Errorf("no write for %s, want 1 s at most", gap)
 	}
-	t.Logf("longest gap %s, %d writes listed on all nodes", gap, checkAcked(t, c, writers.Stop()))
+	total := checkAcked(t, c, writers.Stop())
+	row.Rounds = len(c.Nodes())
+	row.Outage(gap)
+	row.Wrote(writers.Sent(), total, 0)
+	t.Logf("longest gap %s, %d writes listed on all nodes", gap, total)
 }
 
 // TestWipedNode_CatchesUpAndCountsAgain: a node with an empty disk under its old name
 // panicked, voted twice or was refused for ever (etcd-io/etcd #3504, #20269;
 // hashicorp/raft #502).
 func TestWipedNode_CatchesUpAndCountsAgain(t *testing.T) {
+	row := figures.Track(t, "one disk wiped")
 	c := nodes.Start(t, binary, 3)
 	before, after := block("svc", "10.0.0.1", 1000, 100, nodes.Instance{}.Lasting()), block("svc", "10.0.0.2", 1000, 100, nodes.Instance{}.Lasting())
 	c.Nodes()[0].MustRegister(before...)
@@ -54,6 +61,8 @@ func TestWipedNode_CatchesUpAndCountsAgain(t *testing.T) {
 		t.Fatalf("the wiped node lists %d of %d as soon as it is ready", n, len(before)+len(after))
 	}
 	t.Logf("caught up in %s", time.Since(start))
+	row.Rounds = 1
+	row.Wrote(len(before)+len(after), len(before)+len(after), 0)
 	other := c.Others(wiped)[0]
 	other.Kill()
 	survivor := c.Others(other)[0]

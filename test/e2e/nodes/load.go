@@ -101,6 +101,7 @@ type Writers struct {
 	b    *background
 	mu   sync.Mutex
 	acks []Ack
+	sent int
 }
 
 // Write starts clients that send through the nodes that via names each time they ask,
@@ -120,6 +121,9 @@ func (c *Cluster) Write(clients int, pause time.Duration, via func() []*Node) *W
 }
 
 func (w *Writers) one(ctx context.Context, in Instance, nodes []*Node, first int) {
+	w.mu.Lock()
+	w.sent++
+	w.mu.Unlock()
 	for j := range nodes {
 		sent := time.Now()
 		limited, cancel := context.WithTimeout(ctx, requestTimeout)
@@ -157,6 +161,13 @@ func (w *Writers) LongestGap() time.Duration {
 		longest = max(longest, w.acks[i].Done.Sub(w.acks[i-1].Done))
 	}
 	return longest
+}
+
+// Sent is the number of registrations that were tried so far.
+func (w *Writers) Sent() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.sent
 }
 
 // Stop ends the writers and returns what was acknowledged, keys by service.

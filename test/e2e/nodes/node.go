@@ -74,6 +74,9 @@ func (n *Node) Exit(patience time.Duration) int {
 	return code
 }
 
+// RSS is the memory that the node's process has in use, in bytes.
+func (n *Node) RSS() (int, error) { return n.process.rss() }
+
 // Wipe removes the data of a node that does not run.
 func (n *Node) Wipe() {
 	n.c.t.Helper()

@@ -59,6 +59,19 @@ func (p *process) running() bool {
 	}
 }
 
+// rss is the memory that the process has in use, in bytes (Linux).
+func (p *process) rss() (int, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", p.cmd.Process.Pid))
+	if err != nil {
+		return 0, err
+	}
+	var size, resident int
+	if _, err := fmt.Sscan(string(text), &size, &resident); err != nil {
+		return 0, err
+	}
+	return resident * os.Getpagesize(), nil
+}
+
 func (p *process) signal(s syscall.Signal) error { return p.cmd.Process.Signal(s) }
 
 // wait returns the exit code once the process has ended, -1 when a signal ended it.

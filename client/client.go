@@ -17,6 +17,12 @@ type Client struct {
 	metrics *metrics
 	table   *table
 
+	followers *followers
+	streams   *streams
+	push      *push
+	disk      *disk // nil without Options.CacheDir
+	failover  *failover
+
 	closing atomic.Bool
 
 	ctx    context.Context // of everything in the background
@@ -26,7 +32,7 @@ type Client struct {
 }
 
 // New makes a client and starts its scheduler. It sends nothing, so it succeeds while no
-// server answers. Errors: *InvalidError; that of the Registerer.
+// server answers. Errors: *InvalidError; that of the Registerer; that of making CacheDir.
 func New(o Options) (*Client, error) {
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {
@@ -44,14 +50,33 @@ func New(o Options) (*Client, error) {
 		opts: o, servers: servers, metrics: newMetrics(table), table: table,
 		http: &http.Client{Transport: o.Transport, CheckRedirect: noRedirect},
 	}
-	c.login = newLogin(c)
+	c.login, c.followers, c.streams, c.push = newLogin(c), newFollowers(), newStreams(o.MaxStreams), newPush(c)
 	c.ctx, c.cancel = context.WithCancel(context.Background())
-	if err := c.metrics.register(o.Registerer); err != nil {
+	if err := c.open(); err != nil {
 		c.cancel()
 		return nil, err
 	}
 	c.startBeats(c.ctx)
 	return c, nil
+}
+
+// open reads what is on disk, registers the metrics and starts the watch over the
+// fail-over directory.
+func (c *Client) open() (err error) {
+	if c.opts.CacheDir != "" {
+		if c.disk, err = openDisk(c.opts.CacheDir, c.opts.Namespace); err != nil {
+			return err
+		}
+	}
+	if err := c.metrics.register(c.opts.Registerer); err != nil {
+		return err
+	}
+	if c.opts.FailoverDir != "" {
+		c.failover = newFailover(c)
+		c.failover.look()
+		c.spawn(c.failover.run)
+	}
+	return nil
 }
 
 // noRedirect: a registry answers by itself, and a token goes nowhere else.
@@ -70,7 +95,9 @@ func (c *Client) Close(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, closeRounds*c.opts.Timeout)
 		defer cancel()
 		err = c.leaveAll(ctx)
+		c.followers.end()
 		c.cancel()
+		c.push.close()
 		c.wg.Wait()
 		c.http.CloseIdleConnections()
 		c.metrics.unregister(c.opts.Registerer)

@@ -26,7 +26,8 @@ type progress struct {
 	target  uint64    // applied index of the leader at the first word from it
 	caught  bool      // this node has once reached target as a voter
 	index   uint64    // newest applied index that a leader told
-	current time.Time // when the newest told index that is applied here was told
+	told    time.Time // when it was asked for that
+	current time.Time // newest such time whose index is applied here
 	peers   map[string]peerState
 }
 
@@ -52,18 +53,19 @@ func (p *progress) word(resp *peerpb.ProgressResponse, asked time.Time) {
 	if p.target == 0 {
 		p.target = resp.Applied
 	}
-	p.index = resp.Applied
+	p.index, p.told = resp.Applied, asked
 }
 
-// look compares with what is applied here.
-func (p *progress) look(applied uint64, voter bool, told time.Time) {
+// look compares with what is applied here. Without a word from a leader nothing becomes
+// more current, so that the lag of a node that is cut off grows.
+func (p *progress) look(applied uint64, voter bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.target != 0 && applied >= p.target && voter {
 		p.caught = true
 	}
-	if p.index != 0 && applied >= p.index {
-		p.current = told
+	if p.index != 0 && applied >= p.index && p.told.After(p.current) {
+		p.current = p.told
 	}
 }
 
@@ -86,7 +88,7 @@ func (n *Node) runProgress(ctx context.Context) {
 			n.poll(ctx, v.address)
 		}
 		me, _ := find(n.servers(), n.serverID())
-		n.progress.look(n.fsm.Applied(), me.Suffrage == raft.Voter && me.ID != "", now)
+		n.progress.look(n.fsm.Applied(), me.Suffrage == raft.Voter && me.ID != "")
 		if now.Sub(others) >= pollPeer {
 			others = now
 			n.pollOthers(ctx, v)
@@ -141,7 +143,7 @@ func (n *Node) Ready() error {
 		return registry.ErrShuttingDown
 	}
 	if !n.caught() {
-		return registry.ErrNotReady
+		return registry.ErrNotReady.Because(n.missing())
 	}
 	if n.hung() {
 		return registry.ErrNotReady.Because("the log store hangs")
@@ -151,6 +153,25 @@ func (n *Node) Ready() error {
 		return registry.ErrNotReady.Because(fmt.Sprintf("node is %v behind the leader", lag.Round(time.Millisecond)))
 	}
 	return nil
+}
+
+// missing says what a node that has not caught up yet waits for.
+func (n *Node) missing() string {
+	if n.raft.Load() == nil {
+		return fmt.Sprintf("node is not ready: no cluster yet, %d of %d nodes reached", max(1, len(n.formation.get())), max(1, n.opts.BootstrapExpect))
+	}
+	n.progress.mu.Lock()
+	target := n.progress.target
+	n.progress.mu.Unlock()
+	applied := n.fsm.Applied()
+	switch {
+	case n.tracker.load().id == "":
+		return "node is not ready: no leader, is there a majority?"
+	case target == 0 || applied < target:
+		return fmt.Sprintf("node is not ready: catching up, %d of %d entries applied", applied, target)
+	default:
+		return "node is not ready: it has no vote yet"
+	}
 }
 
 // LagMs is how old this node's state may be, in milliseconds: 0 on the leader; for a

@@ -28,6 +28,7 @@ func (k *Keeper) HandleBeats(ctx context.Context, b registry.BeatBatch) (registr
 	}
 	a := l.judge(b)
 	a.Silent, a.HasSilent = l.silentFor(b.Node)
+	a.Term = l.term
 	if k.lead.Load() != l {
 		return registry.BeatAnswer{}, registry.ErrNotLeader
 	}

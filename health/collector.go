@@ -19,6 +19,9 @@ const (
 	// idleEvery is how often an empty batch goes out when there are no beats: it brings
 	// the list of silent leases and shows that the leader is there.
 	idleEvery = time.Second
+	// notedEvery is the same for a node that notes silent leases: should the leader die, what
+	// it saw since its last list is lost.
+	notedEvery = 500 * time.Millisecond
 	// seekEvery is how often a node without a leader looks for one.
 	seekEvery = 50 * time.Millisecond
 	// maxQueue bounds the beats that wait, and so a batch; maxKeptSent bounds the kept
@@ -114,6 +117,7 @@ func (c *collector) enqueue(b waiter) (*waiter, registry.Verdict, error) {
 		return nil, 0, registry.ErrShuttingDown
 	case c.cut && b.known.Number != 0:
 		if !c.acceptsLocked(now) {
+			c.notes.forget(b.known) // refused, and yet a sign of life
 			return nil, 0, registry.ErrNoLeader
 		}
 		c.keepLocked(b.known)
@@ -134,6 +138,7 @@ func (c *collector) acceptsLocked(now time.Duration) bool {
 
 func (c *collector) keepLocked(ref registry.LeaseRef) {
 	c.kept[ref.Number] = ref.Grant
+	c.notes.forget(ref) // whoever takes over and asks is told at once
 	c.metrics.kept.Inc()
 }
 
@@ -202,8 +207,11 @@ func (c *collector) close() {
 func (c *collector) interval() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.cut {
+	switch {
+	case c.cut:
 		return seekEvery
+	case c.notes.any():
+		return notedEvery
 	}
 	return idleEvery
 }

@@ -56,7 +56,8 @@ func TestExpiry_StrictlyAfterTheTimeouts(t *testing.T) {
 
 func TestExpiry_ScanAtExactlyTheTimeout(t *testing.T) {
 	now := time.Duration(0)
-	table := newTable(func() time.Duration { return now }, nil, func(registry.LeaseRef) {})
+	table := newTable(func() time.Duration { return now }, restored{}, func(registry.LeaseRef) {})
+	table.complete()
 	now = time.Hour // long after the take-over
 	table.LeaseGranted(registry.Lease{
 		LeaseRef: registry.LeaseRef{Number: 1, Grant: registry.Position{Index: 1}},

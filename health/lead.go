@@ -3,7 +3,6 @@ package health
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"time"
 
@@ -21,13 +20,15 @@ type lead struct {
 	due    chan dueLeases
 	prober *probe.Prober
 
-	recoveries *recoveries
+	recoveries *leaseQueue
+	renewals   *leaseQueue // leases that the other nodes are to be told of
 
 	mu sync.Mutex
-	// quiet are the late leases of the last scan, made at quietAt in lease time; the slice
-	// is never changed.
-	quiet   []uint32
-	quietAt time.Duration
+	// quiet are the leases to be listed after the last scan, made at quietAt in lease time
+	// and quietNow on the clock; the slice is never changed.
+	quiet    []uint32
+	quietAt  time.Duration
+	quietNow time.Duration
 	// told is when each node last got the list.
 	told map[string]time.Duration
 }
@@ -41,14 +42,18 @@ type dueLeases struct {
 
 // Lead does a leader's work for one term: it makes the table, takes beats, expires
 // leases, recovers instances and probes. It is called once the term's own first command
-// is applied here. It blocks until ctx ends and has then waited for all that it started.
+// is applied here. It asks the other nodes who is silent, for a quarter of a second at most,
+// before it takes beats. It blocks until ctx ends and has then waited for all that it started.
 func (k *Keeper) Lead(ctx context.Context, term uint64) {
 	l := &lead{
 		Keeper: k, term: term, due: make(chan dueLeases),
-		recoveries: newRecoveries(), told: make(map[string]time.Duration),
+		recoveries: newLeaseQueue(), renewals: newLeaseQueue(), told: make(map[string]time.Duration),
 	}
-	ages, noted := k.notes.ages(k.opts.Now())
-	l.table = newTable(k.opts.Now, ages, l.recoveries.add)
+	known := k.silentBefore(ctx, term)
+	l.table = newTable(k.opts.Now, known, l.recoveries.add)
+	if k.opts.Peers != nil {
+		l.table.renewed = l.renewals.add
+	}
 	stop := k.state.ObserveLeases(l.table)
 	defer stop()
 	l.table.complete()
@@ -59,12 +64,13 @@ func (k *Keeper) Lead(ctx context.Context, term uint64) {
 	k.collector.kick()
 	k.metrics.takeovers.Inc()
 	k.log.Info("leases taken over", "term", term, "leases", l.table.leases.Load(),
-		"unhealthy", l.table.unhealthy.Load(), "silent", noted)
+		"unhealthy", l.table.unhealthy.Load(), "silent", known.silent())
 
 	var group errgroup.Group
 	group.Go(func() error { l.scanLoop(ctx); return nil })
 	group.Go(func() error { l.expireLoop(ctx); return nil })
 	group.Go(func() error { l.recoverLoop(ctx); return nil })
+	group.Go(func() error { l.tellLoop(ctx); return nil })
 	group.Go(func() error { l.prober.Run(ctx); return nil })
 	_ = group.Wait()
 	l.end()
@@ -74,57 +80,12 @@ func (k *Keeper) Lead(ctx context.Context, term uint64) {
 func (l *lead) end() {
 	l.lead.Store(nil)
 	now := l.opts.Now()
-	l.notes.set(l.silent(), now)
+	list, at := l.silent()
+	l.notes.set(l.term, list, at)
 	l.collector.met(now)
 	l.collector.kick()
 	l.log.Info("leases handed over", "term", l.term, "leases", l.table.leases.Load())
 }
-
-// firstLook notes who is silent before the first scan is due: a term may end sooner.
-func (l *lead) firstLook() {
-	var f findings
-	l.table.scan(l.table.leaseTime(), &f)
-	l.note(&f)
-}
-
-// note keeps the late leases that a scan found.
-func (l *lead) note(f *findings) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.quiet, l.quietAt = slices.Clone(f.quiet), f.at
-}
-
-// silent lists the silent leases. Their ages grow until the next scan only: if that does
-// not come, the process stood still.
-func (l *lead) silent() []registry.SilentLease {
-	l.mu.Lock()
-	quiet, latest := l.quiet, l.quietAt+l.opts.ScanInterval+maxLate
-	l.mu.Unlock()
-	return l.table.silence(quiet, min(l.table.leaseTime(), latest))
-}
-
-// silentFor is the list for a node, and whether it is due.
-func (l *lead) silentFor(node string) ([]registry.SilentLease, bool) {
-	if !l.tell(node, l.opts.Now()) {
-		return nil, false
-	}
-	return l.silent(), true
-}
-
-// tell tells whether the list is due for a node, and that it gets it now.
-func (l *lead) tell(node string, now time.Duration) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	last, known := l.told[node]
-	if known && now-last < silentEvery || !known && len(l.told) >= maxNodes {
-		return false
-	}
-	l.told[node] = now
-	return true
-}
-
-// maxNodes bounds the nodes that lists are kept for.
-const maxNodes = 64
 
 // verdict judges the beat of a lease, or of a key when ref is zero.
 func (l *lead) verdict(ref registry.LeaseRef, key registry.InstanceKey, now time.Duration) registry.Verdict {

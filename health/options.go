@@ -58,13 +58,25 @@ type Cluster interface {
 	SendBeats(ctx context.Context, b registry.BeatBatch) (registry.BeatAnswer, error)
 }
 
+// Peers are the other nodes.
+type Peers interface {
+	// AskSilent returns what each of them answers to Keeper.Silent, as far as it comes
+	// before ctx ends.
+	AskSilent(ctx context.Context) []registry.SilentNotes
+	// TellRenewed calls Keeper.Renewed on each, with at most registry.MaxSilentLeases, and
+	// returns when all have heard it or ctx ends.
+	TellRenewed(ctx context.Context, refs []registry.LeaseRef)
+}
+
 // Options make a Keeper.
 type Options struct {
 	// Node is this node's id.
 	Node    string
 	State   State
 	Cluster Cluster
-	Logger  hclog.Logger
+	// Peers is nil where there are no other nodes.
+	Peers  Peers
+	Logger hclog.Logger
 	// Registerer takes the metrics; nil keeps them unregistered.
 	Registerer prometheus.Registerer
 

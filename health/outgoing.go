@@ -93,9 +93,9 @@ func (c *collector) delivered(a registry.BeatAnswer) bool {
 	c.metrics.batches.Inc()
 	c.metrics.batchBeats.Observe(float64(len(o.leases) + len(o.keys)))
 	if a.HasSilent {
-		c.notes.set(a.Silent, c.opts.Now())
+		c.notes.set(a.Term, a.Silent, c.opts.Now())
 	} else {
-		c.notes.forget(o.leases, a.Leases)
+		c.notes.forgetRenewed(o.leases, a.Leases)
 	}
 	return c.handOut(a)
 }

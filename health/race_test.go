@@ -44,7 +44,8 @@ func together(round int, a, b func()) {
 func dueTable(silent time.Duration) (t *table, ref registry.LeaseRef, at time.Duration, recoveries *atomic.Int32) {
 	now := time.Duration(0)
 	recoveries = new(atomic.Int32)
-	t = newTable(func() time.Duration { return now }, nil, func(registry.LeaseRef) { recoveries.Add(1) })
+	t = newTable(func() time.Duration { return now }, restored{}, func(registry.LeaseRef) { recoveries.Add(1) })
+	t.complete()
 	now = time.Hour
 	ref = registry.LeaseRef{Number: 1, Grant: registry.Position{Index: 1}}
 	t.LeaseGranted(registry.Lease{LeaseRef: ref, Timeouts: registry.DefaultTimeouts(), Healthy: true})

@@ -12,9 +12,9 @@ import (
 // recoverMerge is how long recoveries are gathered into one command.
 const recoverMerge = 200 * time.Millisecond
 
-// recoveries is the queue of unhealthy leases that were renewed. Each is in it or in
-// flight at most once (flagRecovering), which also bounds it.
-type recoveries struct {
+// leaseQueue holds leases that something is to be proposed or told about. Each is in it at
+// most once, which a flag of the lease sees to and which also bounds it.
+type leaseQueue struct {
 	// wake holds a token while the queue may hold something.
 	wake chan struct{}
 
@@ -22,24 +22,24 @@ type recoveries struct {
 	refs []registry.LeaseRef
 }
 
-func newRecoveries() *recoveries { return &recoveries{wake: make(chan struct{}, 1)} }
+func newLeaseQueue() *leaseQueue { return &leaseQueue{wake: make(chan struct{}, 1)} }
 
 // add queues a lease. It never blocks; it is called under the table's lock.
-func (r *recoveries) add(ref registry.LeaseRef) {
-	r.mu.Lock()
-	r.refs = append(r.refs, ref)
-	r.mu.Unlock()
+func (q *leaseQueue) add(ref registry.LeaseRef) {
+	q.mu.Lock()
+	q.refs = append(q.refs, ref)
+	q.mu.Unlock()
 	select {
-	case r.wake <- struct{}{}:
+	case q.wake <- struct{}{}:
 	default:
 	}
 }
 
-func (r *recoveries) take() []registry.LeaseRef {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	refs := r.refs
-	r.refs = nil
+func (q *leaseQueue) take() []registry.LeaseRef {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	refs := q.refs
+	q.refs = nil
 	return refs
 }
 

@@ -26,16 +26,36 @@ type findings struct {
 	// nobody beat again.
 	doomed int
 	// silent counts the silent leases, see silenceOf. quiet lists the first maxQuiet of
-	// those that are silent or may be by the time that somebody asks.
+	// those that are silent, or may be by the time that somebody asks, or were taken over
+	// with an age. fresh is a sample of the others without a beat since the take-over.
 	silent int
 	quiet  []uint32
+	fresh  []uint32
+	// unseen counts what fresh is a sample of; draw is the state of its random numbers.
+	unseen uint32
+	draw   uint32
 	// held counts the leases that the storm guard holds.
 	held int
 }
 
 func (f *findings) reset(at time.Duration) {
-	f.at, f.doomed, f.silent, f.held = at, 0, 0, 0
-	f.flips, f.evicts, f.quiet = f.flips[:0], f.evicts[:0], f.quiet[:0]
+	f.at, f.doomed, f.silent, f.held, f.unseen = at, 0, 0, 0, 0
+	f.flips, f.evicts, f.quiet, f.fresh = f.flips[:0], f.evicts[:0], f.quiet[:0], f.fresh[:0]
+}
+
+// sample notes a lease without a beat since the take-over, as one of maxSilent that are
+// drawn by lot when there are more. Were the first ones taken, a dead instance with a
+// high number would never be noted by leaders that don't live for an interval.
+func (f *findings) sample(number uint32) {
+	f.unseen++
+	if len(f.fresh) < maxSilent {
+		f.fresh = append(f.fresh, number)
+		return
+	}
+	f.draw = f.draw*1664525 + 1013904223
+	if i := uint64(f.draw) * uint64(f.unseen) >> 32; i < maxSilent {
+		f.fresh[i] = number
+	}
 }
 
 // scan judges every lease at lease time now. It changes nothing.
@@ -54,7 +74,7 @@ func (t *table) scan(now time.Duration, f *findings) {
 			}
 			seen := s.seen.Load()
 			age := now - time.Duration(seen)
-			if age > intervalOf(word)-intervalUnit {
+			if age > intervalOf(word)-intervalUnit || seen <= int64(t.start) {
 				t.judge(f, first+uint32(j), s, word, age)
 			} else if age < -maxFuture {
 				s.seen.CompareAndSwap(seen, int64(now))
@@ -64,8 +84,13 @@ func (t *table) scan(now time.Duration, f *findings) {
 }
 
 func (t *table) judge(f *findings, number uint32, s *slot, word uint32, age time.Duration) {
-	if age > intervalOf(word) && len(f.quiet) < maxQuiet {
-		f.quiet = append(f.quiet, number)
+	switch unseen := f.at - age; {
+	case age > intervalOf(word) || unseen < t.start:
+		if len(f.quiet) < maxQuiet {
+			f.quiet = append(f.quiet, number)
+		}
+	case unseen == t.start:
+		f.sample(number)
 	}
 	if age > silenceOf(word) {
 		f.silent++
@@ -78,11 +103,11 @@ func (t *table) judge(f *findings, number uint32, s *slot, word uint32, age time
 	}
 	switch {
 	case word&flagEvicting != 0:
-	case !f.noEvict && t.evictable(s, word, age, f.at):
+	case !f.noEvict && t.evictable(s, number, word, age, f.at):
 		if len(f.evicts) < maxDue {
 			f.evicts = append(f.evicts, number)
 		}
-	case t.flippable(s, word, age, f.at):
+	case t.flippable(s, number, word, age, f.at):
 		if len(f.flips) < maxDue {
 			f.flips = append(f.flips, number)
 		}
@@ -91,32 +116,27 @@ func (t *table) judge(f *findings, number uint32, s *slot, word uint32, age time
 
 // evictable tells whether a lease of that age is to be evicted at lease time now. A
 // lease that the storm guard holds has one more delete timeout.
-//
-// After a take-over a lease without a beat since then is left alone for its grace,
-// whatever its age; so each of its two timers starts at the smaller of its age and its
-// timeout less the grace. A lease that is unhealthy and older than delete timeout and
-// grace together has had its two beats' time under the leaders before: otherwise the
-// dead would stay for as long as leaders change faster than the grace.
-func (t *table) evictable(s *slot, word uint32, age, now time.Duration) bool {
+func (t *table) evictable(s *slot, number, word uint32, age, now time.Duration) bool {
 	timeout := s.deleteTimeout()
 	if word&flagHeld != 0 {
 		timeout *= 2
 	}
-	if age <= timeout {
-		return false
-	}
-	return t.graced(word, age, now) || word&flagHealthy == 0 && age > timeout+graceOf(word)
+	return age > timeout && t.graced(s, number, word, age, now)
 }
 
 // flippable tells whether a lease of that age is to become unhealthy at lease time now.
-func (t *table) flippable(s *slot, word uint32, age, now time.Duration) bool {
-	return word&(flagHealthy|flagFlipping) == flagHealthy && age > s.beatTimeout() && t.graced(word, age, now)
+func (t *table) flippable(s *slot, number, word uint32, age, now time.Duration) bool {
+	return word&(flagHealthy|flagFlipping) == flagHealthy && age > s.beatTimeout() && t.graced(s, number, word, age, now)
 }
 
-// graced tells whether a lease has had its grace: it was renewed in this term, or the
-// term is old enough.
-func (t *table) graced(word uint32, age, now time.Duration) bool {
-	return now-age > t.start || now-t.start > graceOf(word)
+// graced tells whether a lease has had its grace: it was renewed in this term, or leaders
+// that took it over silent, this one included, have given it that time together. So each of
+// its two timers starts at the smaller of its age and its timeout less what is owed still.
+func (t *table) graced(s *slot, number, word uint32, age, now time.Duration) bool {
+	if now-age > t.start {
+		return true
+	}
+	return now-t.start > max(graceOf(word)-t.given(s, number), leastGrace)
 }
 
 // claimFlips marks those leases that are still due at the lease time of the scan that
@@ -128,12 +148,12 @@ func (t *table) claimFlips(numbers []uint32, at time.Duration) (items []registry
 	for _, number := range numbers {
 		s := t.slot(number)
 		word := s.word.Load()
-		if word&flagUsed == 0 || word&flagEvicting != 0 || !t.flippable(s, word, s.age(at), at) {
+		if word&flagUsed == 0 || word&flagEvicting != 0 || !t.flippable(s, number, word, s.age(at), at) {
 			continue
 		}
 		s.word.Store(word | flagFlipping)
 		last := s.seen.Load()
-		if !t.flippable(s, word, at-time.Duration(last), at) {
+		if !t.flippable(s, number, word, at-time.Duration(last), at) {
 			s.word.Store(word)
 			continue
 		}
@@ -152,11 +172,11 @@ func (t *table) claimEvicts(numbers []uint32, at time.Duration) (items []registr
 	for _, number := range numbers {
 		s := t.slot(number)
 		word := s.word.Load()
-		if word&flagUsed == 0 || word&flagEvicting != 0 || !t.evictable(s, word, s.age(at), at) {
+		if word&flagUsed == 0 || word&flagEvicting != 0 || !t.evictable(s, number, word, s.age(at), at) {
 			continue
 		}
 		s.word.Store(word | flagEvicting)
-		if !t.evictable(s, word, s.age(at), at) {
+		if !t.evictable(s, number, word, s.age(at), at) {
 			s.word.Store(word)
 			continue
 		}

@@ -37,6 +37,8 @@ const (
 	flagRecovering
 	// flagHeld: the storm guard gave this lease one more delete timeout.
 	flagHeld
+	// flagListed: other nodes may note this lease as silent, and are told when it is not.
+	flagListed
 
 	flagBits = 8
 )
@@ -66,8 +68,8 @@ func silenceOf(word uint32) time.Duration {
 
 const maxSilenceSlack = 500 * time.Millisecond
 
-// graceOf is the time that a leader gives a lease after taking over, whatever its age:
-// enough for two beats of a living instance.
+// graceOf is the time that leaders give a lease that they took over silent, whatever its
+// age, once in a silence: enough for two beats of a living instance.
 func graceOf(word uint32) time.Duration { return intervalOf(word) + 2*time.Second }
 
 func (s *slot) ref(number uint32) registry.LeaseRef {

@@ -27,10 +27,15 @@ type table struct {
 	shift atomic.Int64
 	// start is the lease time at which the term's table was made.
 	start time.Duration
-	// ageAt tells, while the table is being made, how long a lease has been silent.
-	ageAt ageOf
+	// restored are the leases that were known when the table was made. It never changes.
+	restored restored
+	// making is set while the table is being made: leases start with the age they had.
+	making bool
 	// recover is told, under mu, of each lease whose recovery is due; it must not block.
 	recover func(registry.LeaseRef)
+	// renewed is told, under mu, of each lease that was renewed while other nodes may note
+	// it as silent; it must not block. Nil when there is nobody to tell.
+	renewed func(registry.LeaseRef)
 
 	pages atomic.Pointer[[]*page]
 	// top is one more than the highest number ever granted.
@@ -41,13 +46,10 @@ type table struct {
 	mu sync.Mutex
 }
 
-// ageOf tells how long a lease has been silent, 0 when nothing is known.
-type ageOf func(registry.LeaseRef) time.Duration
-
-// newTable makes an empty table that starts now. known gives the age of leases that are
-// known to be silent and 0 for the others; it is asked for the leases in force only.
-func newTable(now func() time.Duration, known ageOf, recover func(registry.LeaseRef)) *table {
-	t := &table{now: now, start: now(), ageAt: known, recover: recover}
+// newTable makes an empty table that starts now. Leases that are granted before it is
+// complete start with the age that known gives them, all others afresh.
+func newTable(now func() time.Duration, known restored, recover func(registry.LeaseRef)) *table {
+	t := &table{now: now, start: now(), restored: known, making: true, recover: recover}
 	t.pages.Store(&[]*page{})
 	return t
 }
@@ -73,6 +75,9 @@ func (t *table) beat(ref registry.LeaseRef, now time.Duration) registry.Verdict 
 	}
 	s.seen.Store(int64(now))
 	word := s.word.Load()
+	if word&flagListed != 0 {
+		t.unlist(ref)
+	}
 	switch {
 	case word&flagUsed == 0:
 		return registry.BeatStale
@@ -92,8 +97,27 @@ func (t *table) renew(ref registry.LeaseRef, now time.Duration) bool {
 		return false
 	}
 	s.seen.Store(int64(now))
+	word := s.word.Load()
+	if word&flagListed != 0 {
+		t.unlist(ref)
+	}
 	const all = flagUsed | flagHealthy | flagFlipping | flagEvicting
-	return s.word.Load()&all == flagUsed|flagHealthy
+	return word&all == flagUsed|flagHealthy
+}
+
+// unlist has the other nodes told, once, that a lease is silent no more.
+func (t *table) unlist(ref registry.LeaseRef) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.slot(ref.Number)
+	word := s.word.Load()
+	if !s.holds(ref.Grant) || word&flagListed == 0 {
+		return
+	}
+	s.word.Store(word &^ flagListed)
+	if t.renewed != nil {
+		t.renewed(ref)
+	}
 }
 
 // wantRecovery queues the recovery of an unhealthy lease, once.
@@ -113,6 +137,14 @@ func (t *table) wantRecoveryLocked(ref registry.LeaseRef) {
 	t.recover(ref)
 }
 
+// given is how much grace leaders before this one gave a lease.
+func (t *table) given(s *slot, number uint32) time.Duration {
+	if was, known := t.restored.leases[number]; known && s.holds(was.grant) {
+		return was.given
+	}
+	return 0
+}
+
 // LeaseGranted starts a lease. Until the table is complete it may start with an age.
 func (t *table) LeaseGranted(l registry.Lease) {
 	t.mu.Lock()
@@ -120,10 +152,13 @@ func (t *table) LeaseGranted(l registry.Lease) {
 	s := t.ensure(l.Number)
 	t.count(s.word.Load(), -1)
 	seen := t.leaseTime()
-	if t.ageAt != nil {
-		seen = t.start - t.ageAt(l.LeaseRef)
-	}
 	word := flagUsed | packInterval(l.Timeouts)
+	if t.making {
+		was, known := t.restored.of(l.LeaseRef)
+		if seen = t.start - was.age; known {
+			word |= flagListed
+		}
+	}
 	if l.Healthy {
 		word |= flagHealthy
 	}
@@ -172,7 +207,7 @@ func (t *table) LeaseReleased(ref registry.LeaseRef) {
 func (t *table) LeasesReset() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.ageAt = nil
+	t.making = false
 	for _, p := range *t.pages.Load() {
 		for i := range p {
 			p[i].word.Store(0)
@@ -186,7 +221,7 @@ func (t *table) LeasesReset() {
 func (t *table) complete() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.ageAt = nil
+	t.making = false
 }
 
 // freshen starts every lease anew at lease time now, as a take-over does.

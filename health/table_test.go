@@ -40,8 +40,6 @@ type tableModel struct {
 
 func (m *tableModel) leaseTime() time.Duration { return m.now - m.shift }
 
-func ms(n uint32) time.Duration { return time.Duration(n) * time.Millisecond }
-
 func (m *tableModel) due(l *modelLease, timeout uint32, factor time.Duration) (age time.Duration, due bool) {
 	age = m.leaseTime() - l.seen
 	grace := ms(roundUp(l.timeouts.Interval)) + 2*time.Second
@@ -58,9 +56,8 @@ func (m *tableModel) evictable(l *modelLease) bool {
 	if l.heldOnce {
 		factor = 2
 	}
-	age, due := m.due(l, l.timeouts.Delete, factor)
-	limit := ms(l.timeouts.Delete)*factor + ms(roundUp(l.timeouts.Interval)) + 2*time.Second
-	return due || !l.healthy && age > limit
+	_, due := m.due(l, l.timeouts.Delete, factor)
+	return due
 }
 
 func (m *tableModel) flippable(l *modelLease) bool {
@@ -224,8 +221,9 @@ func (m *tableModel) check(t *rapid.T) {
 func TestTable_ActsLikeTheRules(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &tableModel{now: time.Minute, start: time.Minute, leases: make(map[uint32]*modelLease)}
-		m.table = newTable(func() time.Duration { return m.now }, nil,
+		m.table = newTable(func() time.Duration { return m.now }, restored{},
 			func(ref registry.LeaseRef) { m.wanted = append(m.wanted, ref) })
+		m.table.complete()
 		t.Repeat(map[string]func(*rapid.T){
 			"wait": m.wait, "pause": m.pauseProcess, "grant": m.grant, "beat": m.beat, "flipped": m.flipped,
 			"release": m.release, "reset": m.reset, "scan": m.scan, "settle": m.settle, "": m.check,
@@ -257,8 +255,10 @@ func TestSlot_IntervalNeverHidesWhatIsDue(t *testing.T) {
 }
 
 func filled(n int) *table {
-	now := time.Hour
-	t := newTable(func() time.Duration { return now }, nil, func(registry.LeaseRef) {})
+	now := time.Duration(0)
+	t := newTable(func() time.Duration { return now }, restored{}, func(registry.LeaseRef) {})
+	t.complete()
+	now = time.Hour
 	for i := range n {
 		t.LeaseGranted(registry.Lease{
 			LeaseRef: registry.LeaseRef{Number: uint32(i + 1), Grant: registry.Position{Index: uint64(i)}},

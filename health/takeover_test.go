@@ -27,7 +27,7 @@ func (w *world) churn(first, total time.Duration, done func() bool) {
 func (w *world) kill() {
 	n := w.nodes[w.leader]
 	w.depose()
-	n.keeper.notes.set(nil, n.keeper.opts.Now())
+	n.keeper.notes.set(0, nil, n.keeper.opts.Now())
 }
 
 // beating sends a beat for each key at each interval, to one node after the other, until
@@ -55,7 +55,7 @@ func (w *world) beating(interval time.Duration, keys ...registry.InstanceKey) (s
 // beatSomewhere tries the nodes in turn, as clients do, from the i-th on.
 func (w *world) beatSomewhere(i int, key registry.InstanceKey) {
 	for try := range 3 {
-		n := w.nodes[fmt.Sprintf("n%d", (i+try)%3+1)]
+		n := w.node(fmt.Sprintf("n%d", (i+try)%3+1))
 		if _, err := n.keeper.Beat(w.t.Context(), registry.Beat{Key: key}); err == nil {
 			return
 		}
@@ -254,33 +254,4 @@ func TestTakeOver_NothingExpiresEarly(t *testing.T) {
 			t.Errorf("%d dead instances left", got)
 		}
 	})
-}
-
-func TestSilentNotes_NotTrustedForLong(t *testing.T) {
-	ref := registry.LeaseRef{Number: 7, Grant: registry.Position{Index: 9}}
-	for _, row := range []struct {
-		name  string
-		since time.Duration
-		ref   registry.LeaseRef
-		want  time.Duration
-	}{
-		{"grows", 2 * time.Second, ref, 12 * time.Second},
-		{"grows for as long as beats were taken", 9 * time.Second, ref, 14 * time.Second},
-		{"too old", 11 * time.Second, ref, 0},
-		{"another grant", time.Second, registry.LeaseRef{Number: 7, Grant: registry.Position{Index: 10}}, 0},
-		{"another lease", time.Second, registry.LeaseRef{Number: 8, Grant: registry.Position{Index: 9}}, 0},
-	} {
-		var n silentNotes
-		n.set([]registry.SilentLease{{LeaseRef: ref, Age: 10_000}}, time.Minute)
-		ageOf, _ := n.ages(time.Minute + row.since)
-		if got := ageOf(row.ref); got != row.want {
-			t.Errorf("%s: age %s, want %s", row.name, got, row.want)
-		}
-	}
-	var n silentNotes
-	n.set([]registry.SilentLease{{LeaseRef: ref, Age: 10_000}}, time.Minute)
-	n.forget([]registry.LeaseRef{ref}, []registry.Verdict{registry.BeatRenewed})
-	if _, count := n.ages(time.Minute); count != 0 {
-		t.Error("a lease that was renewed since is still noted")
-	}
 }

@@ -42,6 +42,7 @@ type world struct {
 	before     func(registry.Command)
 	sendErr    func(from string) error
 	unfit      bool // answers to batches are cut short
+	apart      bool // nodes cannot ask each other
 }
 
 // logged is an applied command with the time of its application.
@@ -64,6 +65,7 @@ type node struct {
 
 	endRun, endLead context.CancelFunc
 	ran, led        chan struct{}
+	down            bool
 }
 
 func newWorld(t *testing.T) *world {
@@ -79,7 +81,7 @@ func (w *world) start(id string, change ...func(*Options)) *node {
 	w.t.Helper()
 	n := &node{world: w, id: id, ran: make(chan struct{})}
 	o := DefaultOptions()
-	o.Node, o.State, o.Cluster = id, n, n
+	o.Node, o.State, o.Cluster, o.Peers = id, n, n, n
 	o.Logger = hclog.NewNullLogger()
 	n.reg = prometheus.NewRegistry()
 	o.Registerer = n.reg
@@ -136,6 +138,27 @@ func (w *world) stop() {
 		n.endRun()
 		<-n.ran
 	}
+}
+
+// crash ends the leader's process: it takes no beats and answers nothing until it is
+// started anew, and then knows nothing.
+func (w *world) crash() (id string) {
+	w.mu.Lock()
+	n := w.nodes[w.leader]
+	w.leader, n.down = "", true
+	w.mu.Unlock()
+	n.endLead()
+	<-n.led
+	n.endRun()
+	<-n.ran
+	return n.id
+}
+
+// node is a node as it is at present.
+func (w *world) node(id string) *node {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.nodes[id]
 }
 
 // with changes what the hooks above do.

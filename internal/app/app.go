@@ -94,6 +94,7 @@ func (n *Node) assemble() (err error) {
 	}
 	healthOpts := health.DefaultOptions()
 	healthOpts.Node, healthOpts.State, healthOpts.Cluster = n.raft.ID(), n.state, n.raft
+	healthOpts.Peers = n.raft
 	healthOpts.Logger, healthOpts.Registerer = n.log, metrics
 	healthOpts.ScanInterval = n.opts.HealthScanInterval
 	healthOpts.WallMs = func() int64 { return n.opts.wallClock().UnixMilli() }
@@ -125,7 +126,11 @@ func (n *Node) raftOptions(metrics prometheus.Registerer) (raftnode.Options, err
 	o.OnBeats = func(ctx context.Context, b registry.BeatBatch) (registry.BeatAnswer, error) {
 		return n.keeper.HandleBeats(ctx, b)
 	}
-	o.OnAsk = map[string]func(context.Context, []byte) ([]byte, error){pushTopic: n.answerPush}
+	o.OnAsk = map[string]func(context.Context, []byte) ([]byte, error){
+		pushTopic:             n.answerPush,
+		raftnode.TopicSilent:  raftnode.AnswerSilent(func() registry.SilentNotes { return n.keeper.Silent() }),
+		raftnode.TopicRenewed: raftnode.AnswerRenewed(func(refs []registry.LeaseRef) { n.keeper.Renewed(refs) }),
+	}
 	o.LeaderJobs = []raftnode.LeaderJob{
 		func(ctx context.Context, term uint64) { n.keeper.Lead(ctx, term) },
 		n.cleanEmptyServices,

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/rollcall-io/rollcall/test/faults/figures"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -123,6 +125,7 @@ func TestCluster_LeaderCutOffRefusesWritesAndEvictsNobody(t *testing.T) {
 }
 
 func TestCluster_OneWayLossOfAnyLinkKeepsAcknowledgedWrites(t *testing.T) {
+	row := figures.Track(t, "one-way loss of each link")
 	c := Start(t, 3, nil)
 	var acked atomic.Int64
 	for _, from := range c.Members() {
@@ -142,12 +145,14 @@ func TestCluster_OneWayLossOfAnyLinkKeepsAcknowledgedWrites(t *testing.T) {
 			}
 			writers.Wait()
 			c.Heal()
+			row.Rounds++
 		}
 	}
 	want := int(acked.Load())
 	if want == 0 {
 		t.Fatal("not one write was acknowledged")
 	}
+	row.Wrote(len(c.Members())*row.Rounds, want, 0)
 	c.WaitReady()
 	for _, m := range c.Members() {
 		c.Until(fmt.Sprintf("%d acknowledged writes on %s", want, m.ID), func() bool { hosts, _ := m.List("svc"); return len(hosts) >= want })

@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -14,6 +15,8 @@ import (
 	"time"
 
 	"github.com/anishathalye/porcupine"
+
+	"github.com/rollcall-io/rollcall/test/faults/figures"
 )
 
 // The history of one instance: registered with a value, deregistered, read. The state is
@@ -154,6 +157,7 @@ func (h *history) check() (ops int) {
 // off, goes mute and deaf, in both directions and in one. Every answer must be one that
 // a single copy could have given, with unknown outcomes open to the end.
 func TestCluster_HistoriesAreLinearizable(t *testing.T) {
+	row := figures.Track(t, "histories under faulty links")
 	c := Start(t, 3, nil)
 	h := &history{t: t, began: time.Now(), ops: make(map[string][]porcupine.Operation)}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -182,7 +186,12 @@ func TestCluster_HistoriesAreLinearizable(t *testing.T) {
 			c.Isolate(l, Fault{Delay: 10 * time.Millisecond, Jitter: 30 * time.Millisecond})
 		},
 	}
-	for _, fault := range faults {
+	repeat := 1
+	if longForm() {
+		repeat = 12
+	}
+	for _, fault := range slices.Repeat(faults, repeat) {
+		row.Rounds++
 		leader := c.Leader()
 		var rest []*Member
 		for _, m := range c.Members() {
@@ -201,6 +210,8 @@ func TestCluster_HistoriesAreLinearizable(t *testing.T) {
 	cancel()
 	clients.Wait()
 	ops := h.check()
+	row.Operations = ops
+	row.Note = fmt.Sprintf("%d of unknown outcome", h.unknown)
 	t.Logf("%d operations on %d instances, %d of unknown outcome", ops, len(h.ops), h.unknown)
 	if ops < 200 {
 		t.Errorf("only %d operations in all", ops)

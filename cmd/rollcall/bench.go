@@ -30,7 +30,8 @@ live         lets --instances beat every --interval for --duration, as a fleet a
              does, and reports by how much the Raft index moved (0 is right) and how many
              were shown unhealthy (0 is right)
 
-What a run registers is removed at its end.`,
+What a run registers is removed at its end, also when it is interrupted. Nodes that run
+with --auth want the token of a login, which ROLLCALL_TOKEN keeps off the command line.`,
 		Example: "  rollcall bench register --addr n1:8848,n2:8848,n3:8848\n  rollcall bench live --instances 10000 --duration 5m",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -40,8 +41,14 @@ What a run registers is removed at its end.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Op, o.Prefix = args[0], "bench-"+strconv.Itoa(os.Getpid())
+			if !cmd.Flags().Changed("token") {
+				o.Token = envOr("ROLLCALL_TOKEN", "")
+			}
 			if err := o.Validate(); err != nil {
 				return &usageError{err}
+			}
+			if output != "table" && output != "json" {
+				return &usageError{fmt.Errorf("--output %q: must be table or json", output)}
 			}
 			report, err := bench.Run(cmd.Context(), o, cmd.ErrOrStderr())
 			if err != nil {
@@ -56,6 +63,7 @@ What a run registers is removed at its end.`,
 	f.DurationVar(&o.Duration, "duration", o.Duration, "how long to measure")
 	f.IntVar(&o.Instances, "instances", o.Instances, "instances, ten in a service")
 	f.DurationVar(&o.Interval, "interval", o.Interval, "beat interval of a live run")
+	f.StringVar(&o.Token, "token", "", "`token` of a login at nodes with --auth (ROLLCALL_TOKEN)")
 	f.StringVarP(&output, "output", "o", "table", "table or json")
 	return cmd
 }
@@ -66,8 +74,12 @@ func show(w io.Writer, output string, r bench.Report) error {
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "LOAD\tNODES\tCONNS\tSECONDS\tDONE\tFAILED\tPER SECOND\tP50 MS\tP99 MS\tMAX MS\tINDEX +\tUNHEALTHY")
-	fmt.Fprintf(t, "%s\t%d\t%d\t%.1f\t%d\t%d\t%.0f\t%.2f\t%.2f\t%.2f\t%d\t%d\n", r.Op, r.Nodes, r.Conns, r.Seconds,
-		r.Done, r.Failed, r.PerSecond, r.P50Ms, r.P99Ms, r.MaxMs, r.IndexGrowth, r.Unhealthy)
+	times := fmt.Sprintf("%.2f\t%.2f\t%.2f", r.P50Ms, r.P99Ms, r.MaxMs)
+	if r.Op == "live" {
+		times = "-\t-\t-" // its requests wait for their turn
+	}
+	fmt.Fprintf(t, "%s\t%d\t%d\t%.1f\t%d\t%d\t%.0f\t%s\t%d\t%d\n", r.Op, r.Nodes, r.Conns, r.Seconds,
+		r.Done, r.Failed, r.PerSecond, times, r.IndexGrowth, r.Unhealthy)
 	if r.FirstFailure != "" {
 		fmt.Fprintf(t, "first failure: %s\n", r.FirstFailure)
 	}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -51,10 +52,28 @@ func newRoot() *cobra.Command {
 		Short:         "A service registry for fleets that speak Nacos",
 		SilenceUsage:  true,
 		SilenceErrors: true,
+		// Set here because cobra sets it only for its own message.
+		SuggestionsMinimumDistance: 2,
+		Args:                       noCommand,
+		RunE:                       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return &usageError{fmt.Errorf("%w: see %s --help", err, cmd.CommandPath())}
+	})
 	root.AddCommand(newServe(), newBench(), newHealth(), newStatus(), newSecret(), newVersion())
 	return root
+}
+
+// noCommand refuses a word that is no command and names those that look like it.
+func noCommand(root *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	hint := ""
+	if near := root.SuggestionsFor(args[0]); len(near) > 0 {
+		hint = fmt.Sprintf(", did you mean %s?", strings.Join(near, " or "))
+	}
+	return &usageError{fmt.Errorf("unknown command %q%s: see rollcall --help", args[0], hint)}
 }
 
 // noArgs refuses words that belong to no flag.

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+
+	"github.com/rollcall-io/rollcall/internal/app"
 )
 
 // secretBytes is the randomness of a new cluster secret before encoding, as much as the
@@ -60,6 +62,9 @@ func writeSecret(file string) (bool, error) {
 	if info, err := os.Stat(file); err == nil {
 		if !info.Mode().IsRegular() {
 			return false, fmt.Errorf("--file %s: is not a regular file", file)
+		}
+		if info.Size() < app.MinSecret {
+			return false, fmt.Errorf("--file %s: is there already and holds %d bytes, at least %d are needed: remove it first", file, info.Size(), app.MinSecret)
 		}
 		return false, nil
 	}

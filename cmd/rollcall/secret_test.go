@@ -81,3 +81,14 @@ func TestSecret_DirectoryIsRefused(t *testing.T) {
 		t.Fatalf("exit %d: %s", code, says)
 	}
 }
+
+// A secret that no node takes is not called there.
+func TestSecret_ShortFileIsRefused(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(path, []byte("abc"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, says := secret(t, "--file", path); code != 1 || !strings.Contains(says, "holds 3 bytes") {
+		t.Fatalf("exit %d: %s", code, says)
+	}
+}

@@ -38,9 +38,12 @@ func fillIn(flags *pflag.FlagSet, configFile string) error {
 	}
 	var bad []error
 	flags.VisitAll(func(f *pflag.Flag) {
+		if f.Name == "config" || f.Name == "help" {
+			return // in the file they would do nothing, so they are unknown there
+		}
 		fromFile, inFile := file[f.Name]
 		delete(file, f.Name)
-		if f.Changed || f.Name == "config" || f.Name == "help" {
+		if f.Changed {
 			return
 		}
 		if v, found := os.LookupEnv(envName(f.Name)); found {

@@ -70,6 +70,15 @@ func TestSettings_BadOnesNameKeyAndValue(t *testing.T) {
 	}
 }
 
+// A key that would do nothing is refused, not passed over.
+func TestSettings_ConfigAndHelpAreNoKeys(t *testing.T) {
+	for _, key := range []string{"config", "help"} {
+		if _, err := parse(t, key+": true\n"); err == nil || !strings.Contains(err.Error(), key) {
+			t.Errorf("%s in the file: %v", key, err)
+		}
+	}
+}
+
 func TestSettings_FlagDefaultsAreTheAppsDefaults(t *testing.T) {
 	got, err := parse(t, "")
 	if err != nil {
@@ -91,6 +100,11 @@ func TestRun_ExitCodes(t *testing.T) {
 	}{
 		{"version", []string{"version"}, 0, "rollcall "},
 		{"unknown flag", []string{"serve", "--colour", "red"}, 2, "--colour"},
+		{"unknown command", []string{"sevre"}, 2, "did you mean serve"},
+		{"unknown command like no other", []string{"colour"}, 2, "rollcall --help"},
+		{"election timeout too short", []string{"serve", "--election-timeout", "1ms"}, 2, "--election-timeout 1ms"},
+		{"unknown output of bench", []string{"bench", "list", "--addr", "127.0.0.1:1", "-o", "xml"}, 2, `"xml"`},
+		{"bench without node", []string{"bench", "list", "--addr", "127.0.0.1:1"}, 1, "is a node running there?"},
 		{"stray word", []string{"serve", "now"}, 2, `"now"`},
 		{"cluster without secret", []string{"serve", "--bootstrap-expect", "3", "--join", "a:1,b:1"}, 2, "--cluster-secret-file"},
 		{"expect without join", []string{"serve", "--bootstrap-expect", "3"}, 2, "--join"},

@@ -2,11 +2,8 @@ package app
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"net"
-	"strings"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -133,52 +130,4 @@ func (o Options) pushAddr() string {
 		return ":0"
 	}
 	return o.PushAddr
-}
-
-// Validate reports every setting that cannot work, joined.
-func (o Options) Validate() error {
-	var bad []error
-	add := func(format string, args ...any) { bad = append(bad, fmt.Errorf(format, args...)) }
-	if o.DataDir == "" {
-		add("--data-dir: must not be empty")
-	}
-	for flag, addr := range map[string]string{"http-addr": o.HTTPAddr, "peer-addr": o.PeerAddr, "push-addr": o.pushAddr()} {
-		if _, _, err := net.SplitHostPort(addr); err != nil {
-			add("--%s %q: must be host:port or :port", flag, addr)
-		}
-	}
-	if o.MaxConnections < 1 {
-		add("--max-connections %d: must be at least 1", o.MaxConnections)
-	}
-	if o.BootstrapExpect < 0 {
-		add("--bootstrap-expect %d: must not be negative", o.BootstrapExpect)
-	}
-	if o.BootstrapExpect > 1 && len(o.Join) == 0 {
-		add("--bootstrap-expect %d: needs --join with the peer addresses of the nodes", o.BootstrapExpect)
-	}
-	if o.clustered() && !o.secured() {
-		add("a cluster of more than one node needs --cluster-secret-file (the same file on every node) or the --tls-*-file flags")
-	}
-	if tls := []string{o.TLSCertFile, o.TLSKeyFile, o.TLSCAFile}; strings.Join(tls, "") != "" {
-		for i, name := range []string{"cert", "key", "ca"} {
-			if tls[i] == "" {
-				add("--tls-%s-file: all three TLS files are needed together", name)
-			}
-		}
-	}
-	for flag, d := range map[string]time.Duration{"election-timeout": o.ElectionTimeout, "snapshot-interval": o.SnapshotInterval, "health-scan-interval": o.HealthScanInterval} {
-		if d <= 0 {
-			add("--%s %s: must be above 0", flag, d)
-		}
-	}
-	if o.EmptyServiceTTL < 0 {
-		add("--empty-service-ttl %s: must not be negative", o.EmptyServiceTTL)
-	}
-	if o.AuthTokenTTL < time.Minute {
-		add("--auth-token-ttl %s: must be at least a minute", o.AuthTokenTTL)
-	}
-	if o.LogFormat != "text" && o.LogFormat != "json" {
-		add("--log-format %q: must be text or json", o.LogFormat)
-	}
-	return errors.Join(bad...)
 }

@@ -8,8 +8,8 @@ import (
 	"os"
 )
 
-// minSecret is the least length of a cluster secret in bytes.
-const minSecret = 16
+// MinSecret is the least length of a cluster secret in bytes.
+const MinSecret = 16
 
 // readSecret reads the cluster secret, without the white space around it; nil when no
 // file is named.
@@ -22,9 +22,9 @@ func readSecret(path string) ([]byte, error) {
 		return nil, fmt.Errorf("--cluster-secret-file: %w", err)
 	}
 	secret := bytes.TrimSpace(text)
-	if len(secret) < minSecret {
+	if len(secret) < MinSecret {
 		return nil, fmt.Errorf("--cluster-secret-file %s: holds %d bytes, at least %d are needed (head -c 32 /dev/urandom | base64 > %s)",
-			path, len(secret), minSecret, path)
+			path, len(secret), MinSecret, path)
 	}
 	return secret, nil
 }

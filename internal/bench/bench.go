@@ -28,6 +28,8 @@ type Options struct {
 	Duration  time.Duration
 	Instances int
 	Interval  time.Duration
+	// Token is the access token of a login, for nodes that ask for accounts; may be empty.
+	Token string
 	// Prefix of the services' names, which the run must have for itself.
 	Prefix string
 }
@@ -83,20 +85,32 @@ func (o Options) Validate() error {
 }
 
 // Run makes the load and blocks until it is over. progress gets a line every few seconds.
+// What was registered is removed, also when ctx ends before; that takes two minutes at
+// most.
 func Run(ctx context.Context, o Options, progress io.Writer) (Report, error) {
 	if err := o.Validate(); err != nil {
 		return Report{}, err
 	}
 	r := &run{opts: o, fleet: newFleet(o), progress: progress}
 	defer r.fleet.close()
-	if o.Op != "register" {
+	if _, err := r.fleet.index(ctx); err != nil {
+		return Report{}, err // before thousands of requests fail in the same way
+	}
+	report, err := r.load(ctx)
+	if ctx.Err() != nil {
+		err = fmt.Errorf("the run was cut off: %w", context.Cause(ctx))
+	}
+	if err = errors.Join(err, r.cleanUp()); err != nil {
+		return Report{}, err
+	}
+	return report, nil
+}
+
+func (r *run) load(ctx context.Context) (Report, error) {
+	if r.opts.Op != "register" {
 		if err := r.prepare(ctx); err != nil {
 			return Report{}, err
 		}
 	}
-	report, err := r.measure(ctx)
-	if err != nil {
-		return Report{}, err
-	}
-	return report, r.cleanUp()
+	return r.measure(ctx)
 }

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -114,5 +115,46 @@ func TestOptions_ValidateNamesEveryFault(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not name %s", err, want)
 		}
+	}
+}
+
+func TestRun_CutOffCleansUp(t *testing.T) {
+	s := registry{known: map[string]map[string]bool{}}
+	node := httptest.NewServer(&s)
+	t.Cleanup(node.Close)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	time.AfterFunc(100*time.Millisecond, func() { cancel(errors.New("enough")) })
+	_, err := Run(ctx, Options{
+		Addrs: []string{strings.TrimPrefix(node.URL, "http://")}, Op: "list", Conns: 4,
+		Duration: time.Minute, Instances: 25, Interval: time.Second, Prefix: "t",
+	}, io.Discard)
+	if err == nil || !strings.Contains(err.Error(), "enough") {
+		t.Errorf("error %v does not say why it ended", err)
+	}
+	if n := s.left(); n != 0 {
+		t.Errorf("%d instances left behind", n)
+	}
+}
+
+func TestRun_AccountsWantAToken(t *testing.T) {
+	s := registry{known: map[string]map[string]bool{}}
+	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer good" {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		s.ServeHTTP(w, r)
+	}))
+	t.Cleanup(node.Close)
+	o := Options{
+		Addrs: []string{strings.TrimPrefix(node.URL, "http://")}, Op: "register", Conns: 2,
+		Duration: time.Second, Instances: 5, Interval: time.Second, Prefix: "t",
+	}
+	if _, err := Run(t.Context(), o, io.Discard); err == nil || !strings.Contains(err.Error(), "--token") {
+		t.Errorf("without a token: %v", err)
+	}
+	o.Token = "good"
+	if r, err := Run(t.Context(), o, io.Discard); err != nil || r.Done != 5 {
+		t.Errorf("with a token: %+v, %v", r, err)
 	}
 }

@@ -70,6 +70,9 @@ func (f *fleet) call(ctx context.Context, method string, node int, path string) 
 	if err != nil {
 		return 0, "", nil, err
 	}
+	if f.opts.Token != "" {
+		req.Header.Set("Authorization", "Bearer "+f.opts.Token)
+	}
 	resp, err := f.client.Do(req)
 	if err != nil {
 		return 0, "", nil, err
@@ -83,9 +86,14 @@ func (f *fleet) call(ctx context.Context, method string, node int, path string) 
 func (f *fleet) index(ctx context.Context) (uint64, error) {
 	var highest uint64
 	for node := range f.opts.Addrs {
-		_, _, header, err := f.call(ctx, http.MethodGet, node, "/instance/list?serviceName="+f.service(0))
-		if err != nil {
-			return 0, err
+		status, body, header, err := f.call(ctx, http.MethodGet, node, "/instance/list?serviceName="+f.service(0))
+		switch {
+		case err != nil:
+			return 0, fmt.Errorf("ask %s: %w (is a node running there?)", f.opts.Addrs[node], err)
+		case status == http.StatusForbidden:
+			return 0, fmt.Errorf("%s wants an account: give --token or ROLLCALL_TOKEN, the accessToken of a login: %.200s", f.opts.Addrs[node], body)
+		case status != http.StatusOK:
+			return 0, fmt.Errorf("%s answered %d %.120s", f.opts.Addrs[node], status, body)
 		}
 		at, err := strconv.ParseUint(header.Get("X-Rollcall-Index"), 10, 64)
 		if err != nil {

@@ -61,6 +61,9 @@ func (n *Node) form(ctx context.Context) error {
 		return n.bootstrap([]*peerpb.Member{n.self()})
 	}
 	n.log.Info("no state yet, looking for the cluster", "join", n.opts.Join, "expect", n.opts.BootstrapExpect)
+	if named := 1 + len(n.joinList()); named < n.opts.BootstrapExpect {
+		n.log.Warn("the join list names too few nodes to make a new cluster", "named", named, "expect", n.opts.BootstrapExpect)
+	}
 	for {
 		answers, complete := n.helloAll(ctx)
 		if err := ctx.Err(); err != nil {

@@ -134,7 +134,7 @@ func (n *Node) openPort() error {
 		}
 		var err error
 		if l, err = listen(n.opts.PeerAddr); err != nil {
-			return fmt.Errorf("open peer port: %w", err)
+			return fmt.Errorf("open peer port: %w (--peer-addr chooses another)", err)
 		}
 		n.advertise = withPort(n.advertise, l.Addr())
 	}

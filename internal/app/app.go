@@ -165,7 +165,7 @@ func (n *Node) unchanged(r registry.Register) (registry.Result, bool) {
 func (n *Node) Start(ctx context.Context) error {
 	listener, err := net.Listen("tcp", n.opts.HTTPAddr)
 	if err != nil {
-		return fmt.Errorf("listen for clients: %w (is another process using the port? choose one with --http-addr)", err)
+		return fmt.Errorf("listen for clients: %w (--http-addr chooses another address)", err)
 	}
 	n.listener = limitConnections(listener, n.opts.MaxConnections, n.metrics)
 	n.base, n.cancel = context.WithCancel(context.WithoutCancel(ctx))

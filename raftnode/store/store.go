@@ -105,7 +105,7 @@ func openBolt(opts Options) (*boltdb.BoltStore, error) {
 		MsgpackUseNewTimeFormat: true,
 	})
 	if errors.Is(err, bolterrors.ErrTimeout) {
-		return nil, fmt.Errorf("%w: %s", ErrLocked, opts.Dir)
+		return nil, fmt.Errorf("%w: %s (stop that one, or give this one another with --data-dir)", ErrLocked, opts.Dir)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open log store %s: %w", path, err)

@@ -8,15 +8,27 @@
 #   scripts/cluster.sh down       stop all nodes in order; the data stays (down --wipe removes it)
 #
 # Everything lives in .cluster/ (or $ROLLCALL_CLUSTER_DIR): the binary, the secret, data and logs of each node.
+# n1, n2, n3 listen on $ROLLCALL_CLUSTER_HTTP_PORT (8848) and $ROLLCALL_CLUSTER_PEER_PORT (7848) and the two
+# ports after each; a cluster keeps those of its first start. ROLLCALL_AUTH=true and other settings pass through.
 set -euo pipefail
+dir=${ROLLCALL_CLUSTER_DIR:-}
+case $dir in '' | /*) ;; *) dir=$PWD/$dir ;; esac
 cd "$(dirname "$0")/.."
-dir=${ROLLCALL_CLUSTER_DIR:-.cluster}
-http_base=${ROLLCALL_CLUSTER_HTTP_PORT:-8848}   # n1, n2, n3 listen on this port and the two after it
-peer_base=${ROLLCALL_CLUSTER_PEER_PORT:-7848}
-join=127.0.0.1:$peer_base,127.0.0.1:$((peer_base + 1)),127.0.0.1:$((peer_base + 2))
+dir=${dir:-.cluster}
 
 die() { echo "cluster.sh: $*" >&2; exit 1; }
-usage() { sed -n '2,10p' "$0" | cut -c3-; }
+usage() { sed -n '2,12p' "$0" | cut -c3-; }
+port() { # environment variable, default, kept value
+  local want=${!1:-${3:-$2}}
+  [[ $want =~ ^[1-9][0-9]{0,4}$ ]] && [ "$want" -le 65533 ] || die "$1=$want: must be a port from 1 to 65533"
+  echo "$want"
+}
+kept_http='' kept_peer=''
+if [ -f "$dir/ports" ]; then read -r kept_http kept_peer <"$dir/ports"; fi
+http_base=$(port ROLLCALL_CLUSTER_HTTP_PORT 8848 "$kept_http")
+peer_base=$(port ROLLCALL_CLUSTER_PEER_PORT 7848 "$kept_peer")
+join=127.0.0.1:$peer_base,127.0.0.1:$((peer_base + 1)),127.0.0.1:$((peer_base + 2))
+
 node_number() { [[ ${1:-} =~ ^[123]$ ]] || die "which node? give 1, 2 or 3, got '${1:-}'"; }
 http_port() { echo $((http_base + $1 - 1)); }
 pid_of() { cat "$dir/n$1.pid" 2>/dev/null || true; }
@@ -37,8 +49,8 @@ stop_node() { # $1 node, $2 signal
   local pid; pid=$(pid_of "$1")
   if running "$1"; then
     kill "-$2" "$pid"
-    for _ in $(seq 1 150); do kill -0 "$pid" 2>/dev/null || break; sleep 0.1; done
-    if kill -0 "$pid" 2>/dev/null; then kill -KILL "$pid"; fi
+    for _ in $(seq 1 150); do running "$1" || break; sleep 0.1; done
+    if running "$1"; then echo "n$1 does not stop in 15 s: killed" >&2; kill -KILL "$pid"; fi
   fi
   rm -f "$dir/n$1.pid"
 }
@@ -47,8 +59,8 @@ wait_ready() { # nodes
   local n left=30
   for n in "$@"; do
     until ready "$n"; do
-      running "$n" || { tail -n 3 "$dir/n$n.log" >&2; die "n$n ended at start; its log is $dir/n$n.log"; }
-      [ $left -gt 0 ] || die "n$n is not ready after 30 s; its log is $dir/n$n.log"
+      running "$n" || { echo; tail -n 3 "$dir/n$n.log" >&2; die "n$n ended at start; its log is $dir/n$n.log"; }
+      [ $left -gt 0 ] || { echo; "$dir/rollcall" health --addr "127.0.0.1:$(http_port "$n")" || true; die "n$n is not ready after 30 s; its log is $dir/n$n.log"; }
       left=$((left - 1)); printf '.'; sleep 1
     done
   done
@@ -63,7 +75,10 @@ header() { # node, header name
 }
 
 up() {
+  [ "${kept_peer:-$peer_base}" = "$peer_base" ] ||
+    die "the nodes in $dir know one another by ports from $kept_peer on: unset ROLLCALL_CLUSTER_PEER_PORT, or down --wipe first, or choose another ROLLCALL_CLUSTER_DIR"
   mkdir -p "$dir"
+  echo "$http_base $peer_base" >"$dir/ports"
   echo "building $dir/rollcall"
   go build -o "$dir/rollcall" ./cmd/rollcall
   if [ ! -f "$dir/secret" ]; then (umask 077; head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \n' >"$dir/secret"); fi
@@ -74,7 +89,7 @@ up() {
   local a=127.0.0.1:$(http_port 1) b=127.0.0.1:$(http_port 3)
   cat <<EOT
 
-Try next:
+Try next (nobody sends beats for this instance: unhealthy after 15 s, gone after 30 s):
   curl -X POST 'http://$a/nacos/v1/ns/instance?serviceName=hello&ip=10.0.0.1&port=8080'
   curl 'http://$b/nacos/v1/ns/instance/list?serviceName=hello'
   scripts/cluster.sh kill 1 && curl 'http://$b/nacos/v1/ns/instance/list?serviceName=hello'
@@ -98,11 +113,30 @@ status() {
   return $bad
 }
 
+restart() {
+  [ -x "$dir/rollcall" ] || die "no cluster in $dir: scripts/cluster.sh up first"
+  stop_node "$1" TERM; start_node "$1"; wait_ready "$1"; status || true
+}
+
+down() {
+  local n
+  for n in 1 2 3; do stop_node $n TERM; done
+  if [ "${1:-}" = --wipe ]; then rm -rf "$dir"; echo "stopped, data removed"; return; fi
+  echo "stopped; data and logs stay in $dir (scripts/cluster.sh up goes on with them)"
+}
+
+case "${1:-}" in
+  up | status) [ $# -eq 1 ] || die "$1 takes no argument '$2'" ;;
+  kill | restart) node_number "${2:-}"; [ $# -eq 2 ] || die "$1 takes one node, not also '$3'" ;;
+  down) [[ $# -eq 1 || $# -eq 2 && $2 = --wipe ]] || die "down takes nothing or --wipe, got '$2'" ;;
+esac
 case "${1:-}" in
   up) up ;;
   status) status ;;
-  kill) node_number "${2:-}"; running "$2" || die "n$2 does not run"; stop_node "$2" KILL; echo "n$2 killed; next: scripts/cluster.sh status, scripts/cluster.sh restart $2" ;;
-  restart) node_number "${2:-}"; [ -x "$dir/rollcall" ] || die "no cluster here: scripts/cluster.sh up first"; stop_node "$2" TERM; start_node "$2"; wait_ready "$2"; status || true ;;
-  down) for n in 1 2 3; do stop_node $n TERM; done; if [ "${2:-}" = --wipe ]; then rm -rf "$dir"; echo "stopped, data removed"; else echo "stopped; data and logs stay in $dir (scripts/cluster.sh up goes on with them)"; fi ;;
-  *) usage; [ $# -eq 0 ] && exit 2; die "unknown command '$1'" ;;
+  kill) running "$2" || die "n$2 does not run"; stop_node "$2" KILL; echo "n$2 killed; next: scripts/cluster.sh status, scripts/cluster.sh restart $2" ;;
+  restart) restart "$2" ;;
+  down) down "${2:-}" ;;
+  help | -h | --help) usage ;;
+  '') usage; exit 2 ;;
+  *) usage; die "unknown command '$1'" ;;
 esac

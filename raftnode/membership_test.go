@@ -59,3 +59,36 @@ func TestMembership_LeaderDiesWhileAWipedNodeReturns(t *testing.T) {
 		})
 	}
 }
+
+// The addresses on disk were those of before, and no leader was found (hashicorp/consul
+// #457, rqlite/rqlite #1293).
+func TestMembership_AllAddressesChangedAtOnce(t *testing.T) {
+	c := startCluster(t, 3, nil)
+	if _, err := c.nodes[0].Propose(t.Context(), instance(0)); err != nil {
+		t.Fatal(err)
+	}
+	var join []string
+	for i := range c.nodes {
+		c.stop(i)
+		join = append(join, freeAddress(t))
+	}
+	for i, n := range c.nodes {
+		n.opts.PeerAddr, n.opts.Join = join[i], join
+		c.start(i)
+	}
+	c.waitReady()
+	for i, n := range c.nodes {
+		if _, err := n.Propose(t.Context(), instance(i+1)); err != nil {
+			t.Errorf("write at %s: %v", n.opts.NodeID, err)
+		}
+		eventually(t, 10*time.Second, "the new addresses at "+n.opts.NodeID, func() error {
+			if moved := n.movedTo(); len(moved) > 0 {
+				return fmt.Errorf("%v unknown, the configuration is %v", moved, n.servers())
+			}
+			return nil
+		})
+		if n.fsm.times(instance(0)) != 1 {
+			t.Errorf("%s has lost what was written before", n.opts.NodeID)
+		}
+	}
+}

@@ -90,7 +90,7 @@ func (n *Node) transportOnce() *transport {
 	if n.transport != nil {
 		return n.transport
 	}
-	layer := &streams{Listener: n.mux.Raft(), mux: n.mux, expect: n.serverAt}
+	layer := &streams{Listener: n.mux.Raft(), mux: n.mux, expect: n.serverAt, elsewhere: n.movedTo}
 	n.transport = &transport{
 		hanging: n.store.Hanging,
 		NetworkTransport: raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
@@ -109,6 +109,20 @@ func (n *Node) serverAt(address raft.ServerAddress) (raft.ServerID, bool) {
 		}
 	}
 	return "", false
+}
+
+// movedTo are the addresses of the join list that the configuration does not know. When
+// all nodes have moved at once none finds another under the addresses on disk, and no
+// leader is there to change them; the join list knows better. There are none, and no
+// needless dials, while the list says what the configuration says.
+func (n *Node) movedTo() []string {
+	var moved []string
+	for _, address := range n.joinList() {
+		if _, known := n.serverAt(raft.ServerAddress(address)); !known {
+			moved = append(moved, address)
+		}
+	}
+	return moved
 }
 
 // writeConfiguration makes the first entry of a new cluster's log.

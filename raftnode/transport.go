@@ -27,10 +27,13 @@ type streams struct {
 	mux *mux.Mux
 	// expect names the server that must answer at an address.
 	expect func(raft.ServerAddress) (raft.ServerID, bool)
+	// elsewhere are addresses at which members may be that have moved; see movedTo.
+	elsewhere func() []string
 }
 
 // Dial connects to a member by the address in the configuration, a name looked up now.
-// Whoever answers must be the very incarnation that the configuration has there.
+// Whoever answers must be the very incarnation that the configuration has there. One that
+// is not there may have moved while there was no leader to note it.
 func (s *streams) Dial(address raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
 	id, known := s.expect(address)
 	if !known {
@@ -38,12 +41,17 @@ func (s *streams) Dial(address raft.ServerAddress, timeout time.Duration) (net.C
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
-	// A typed nil must not become a net.Conn.
 	c, err := s.mux.Dial(ctx, mux.Raft, string(address), identityOf(id))
-	if err != nil {
-		return nil, err
+	if err == nil {
+		return c, nil
 	}
-	return c, nil
+	for _, other := range s.elsewhere() {
+		if c, failed := s.mux.Dial(ctx, mux.Raft, other, identityOf(id)); failed == nil {
+			return c, nil
+		}
+	}
+	// A typed nil must not become a net.Conn.
+	return nil, err
 }
 
 // errHung holds back Raft's calls while a store call hangs.

@@ -255,3 +255,63 @@ func TestTakeOver_NothingExpiresEarly(t *testing.T) {
 		}
 	})
 }
+
+// TestTakeOver_RestartedLeaderAsksTheOthers: a leader that crashed and won again at once
+// had no notes, and everything silent started afresh.
+func TestTakeOver_RestartedLeaderAsksTheOthers(t *testing.T) {
+	for _, apart := range []bool{false, true} {
+		inWorld(t, func(w *world, _, n2, _ *node) {
+			key := w.register(specOf(address(1)))
+			time.Sleep(9 * time.Second)
+			w.with(func() { w.apart = apart })
+			w.crash()
+			time.Sleep(time.Second)
+			w.start("n1")
+			w.elect("n1")
+			time.Sleep(7700 * time.Millisecond) // the grace is over
+			if got, want := w.health(key), map[bool]string{false: "down", true: "up"}[apart]; got != want {
+				t.Errorf("nodes apart %v: %s, want %s", apart, got, want)
+			}
+		})
+	}
+}
+
+func TestTakeOver_LeaderThatStoodStillKnowsNothingNew(t *testing.T) {
+	inWorld(t, func(w *world, n1, _, _ *node) {
+		w.register(specOf(address(1)))
+		time.Sleep(9 * time.Second)
+		if got := n1.keeper.Silent(); got.Term != 1 || got.Age > 10 || len(got.Leases) != 1 || got.Leases[0].Age < 9000 {
+			t.Errorf("a leader knows %+v", got)
+		}
+		n1.pause(20 * time.Second)
+		if got := n1.keeper.Silent(); got.Age < 18_000 || got.Leases[0].Age > 11_500 {
+			t.Errorf("after a pause of 20 s it knows %+v", got)
+		}
+		w.depose()
+		if got := n1.keeper.Silent(); got.Age < 18_000 || got.Leases[0].Age > 11_500 {
+			t.Errorf("no longer the leader, it knows %+v", got)
+		}
+	})
+}
+
+func TestTakeOver_GraceIsOwedOnce(t *testing.T) {
+	inWorld(t, func(w *world, _, _, _ *node) {
+		key := w.register(specOf(address(1)))
+		time.Sleep(13 * time.Second)
+		for i := range 3 { // 2.4 s each make the grace of 7.04 s
+			if got := w.health(key); got != "up" {
+				t.Fatalf("%s when leaders gave it %d times 2.4 s", got, i)
+			}
+			w.kill()
+			time.Sleep(time.Second)
+			w.elect(fmt.Sprintf("n%d", (i+1)%3+1))
+			time.Sleep(2400 * time.Millisecond)
+		}
+		w.kill()
+		w.elect("n1")
+		time.Sleep(2100 * time.Millisecond)
+		if got := w.health(key); got != "down" {
+			t.Errorf("%s when it had its grace", got)
+		}
+	})
+}

@@ -21,6 +21,8 @@ func up(port int, weight float64) fake.Instance {
 	return fake.Instance{Service: "orders", IP: "10.0.0.1", Port: port, Weight: weight, Enabled: true, Healthy: true, Ephemeral: true}
 }
 
+const listRequest = "GET /nacos/v1/ns/instance/list"
+
 var orders = client.ServiceName{Group: client.DefaultGroup, Name: "orders"}
 
 func follow(t testing.TB, c *client.Client, clusters ...string) *client.Service {
@@ -94,7 +96,7 @@ func TestFollow_EveryChannelTellsEveryChange(t *testing.T) {
 			m := &mirror{t: t, state: map[string]float64{}}
 			service.Subscribe(m.event)
 			if name == "push" { // subscribed once it is known that there is no watch
-				until(t, "subscription", func() bool { return s.Requests("GET /nacos/v1/ns/instance/list") > 1 })
+				until(t, "subscription", func() bool { return s.Requests(listRequest) > 1 })
 			}
 			want := map[string]float64{}
 			for round := range 30 {
@@ -151,12 +153,8 @@ func TestFollow_UnsubscribeAndCloseReallyStop(t *testing.T) {
 	if _, known := c.Cached(orders); known {
 		t.Error("still cached")
 	}
-	// A request that was under way may still arrive.
-	until(t, "quiet", func() bool {
-		n := s.Requests("GET /nacos/v1/ns/instance/list")
-		time.Sleep(100 * time.Millisecond)
-		return s.Requests("GET /nacos/v1/ns/instance/list") == n
-	})
+	n := s.Requests(listRequest) + 1 // one may have been under way
+	throughout(t, 200*time.Millisecond, "quiet", func() bool { return s.Requests(listRequest) <= n })
 }
 
 func TestFollow_ClustersAreFiltered(t *testing.T) {

@@ -164,7 +164,8 @@ func (f *follower) tell(ctx context.Context, sub *subscription, call func(Event)
 		case <-sub.signal:
 		}
 		now := f.current.Load()
-		if e := diff(told, now); !e.empty() && ctx.Err() == nil {
+		first := told.source == FromNowhere && now.source != FromNowhere // is told even when it is empty
+		if e := diff(told, now); (first || !e.empty()) && ctx.Err() == nil {
 			f.protect(call, e)
 		}
 		told = now

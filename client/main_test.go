@@ -27,6 +27,16 @@ func until(t testing.TB, what string, cond func() bool) {
 	}
 }
 
+// throughout polls a condition that must hold all the time, for what must not happen.
+func throughout(t testing.TB, d time.Duration, what string, cond func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(d); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if !cond() {
+			t.Fatalf("not %s", what)
+		}
+	}
+}
+
 func startFake(t testing.TB) *fake.Server {
 	t.Helper()
 	s, err := fake.Start()

@@ -34,7 +34,7 @@ func newMetrics(t *table) *metrics {
 		lag:      gauge("beat_lag_seconds", "How late the newest beat was sent."),
 		followed: gauge("followed_services", "Services that are followed."),
 		updates:  counter("updates_total", "Lists by what became of them: changed, same, older, protected.", "outcome"),
-		hints:    counter("hints_total", "Hints that a service changed, by stream or push.", "source"),
+		hints:    counter("hints_total", "Hints that a service changed, by stream, push or caller.", "source"),
 	}
 }
 

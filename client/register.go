@@ -111,15 +111,20 @@ func (c *Client) Deregister(ctx context.Context, k Key) error {
 // RegisterAll registers many, several at a time. It waits for all; the error joins those
 // of the ones that failed, each as Register gives it.
 func (c *Client) RegisterAll(ctx context.Context, rs []Registration) error {
+	return errors.Join(c.registerEach(ctx, rs)...)
+}
+
+// registerEach is RegisterAll with the error of each.
+func (c *Client) registerEach(ctx context.Context, rs []Registration) []error {
 	return inParallel(rs, func(r Registration) error { return c.Register(ctx, r) })
 }
 
 // DeregisterAll is RegisterAll's counterpart.
 func (c *Client) DeregisterAll(ctx context.Context, keys []Key) error {
-	return inParallel(keys, func(k Key) error { return c.Deregister(ctx, k) })
+	return errors.Join(inParallel(keys, func(k Key) error { return c.Deregister(ctx, k) })...)
 }
 
-func inParallel[T any](items []T, f func(T) error) error {
+func inParallel[T any](items []T, f func(T) error) []error {
 	var wg sync.WaitGroup
 	errs := make([]error, len(items))
 	next := make(chan int)
@@ -135,7 +140,7 @@ func inParallel[T any](items []T, f func(T) error) error {
 	}
 	close(next)
 	wg.Wait()
-	return errors.Join(errs...)
+	return errs
 }
 
 // State is how far a registration has got.

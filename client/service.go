@@ -92,8 +92,8 @@ func found(i *Instance) (*Instance, error) {
 	return i, nil
 }
 
-// Subscribe calls f with everything that is there, and from then on with what changed, one
-// call after the other in a goroutine of the subscription. Changes that come while f runs
+// Subscribe calls f with everything that is there, as soon as that is known and even when
+// it is nothing, and from then on with what changed, one call after the other in a goroutine of the subscription. Changes that come while f runs
 // are told together by the next call, so that a slow f misses no state and holds up
 // nobody. The returned function ends the subscription; a call that is under way is not
 // waited for. Closing the service ends it too.
@@ -110,6 +110,14 @@ func (s *Service) Refresh(ctx context.Context) error {
 		return ErrClosed
 	}
 	return s.f.fetch(ctx, 0, false)
+}
+
+// Hint has the list asked for soon, for a caller who has seen an instance fail. It does
+// not wait.
+func (s *Service) Hint() {
+	if !s.closed.Load() {
+		s.f.hint(0, 0, "caller")
+	}
 }
 
 // Close ends the handle. With the last one of a service, the client stops to ask for it

@@ -17,7 +17,7 @@ func (f *follower) put(l wireList, index, number uint64) (outcome string) {
 		f.c.opts.Logger.Warn("the servers only know older lists: taking one", "service", f.key.name)
 	}
 	f.olderSince = time.Time{}
-	next := newSnapshot(f.key.name, l.instances(f.key.name), &f.turn)
+	next := newSnapshot(f.key.name, keepEqual(old.all, l.instances(f.key.name)), &f.turn)
 	next.stamp, next.index, next.ordered, next.source = l.LastRefTime, max(index, l.Index), index > 0, FromServer
 	f.applied = max(f.applied, number)
 	if f.c.opts.ProtectEmpty && len(next.Healthy()) == 0 && len(old.Healthy()) > 0 {
@@ -25,13 +25,27 @@ func (f *follower) put(l wireList, index, number uint64) (outcome string) {
 	}
 	outcome = "changed"
 	if old.source == FromServer && next.same(old) {
-		kept := *old // the same instances, to be found at the same addresses
+		kept := *old
 		kept.stamp, kept.index, kept.ordered, kept.at = next.stamp, next.index, next.ordered, next.at
 		next, outcome = &kept, "same"
 	}
 	f.live, f.unsaved = next, f.unsaved || outcome == "changed" || old.source != FromServer
 	f.publish()
 	return outcome
+}
+
+// keepEqual puts instances that have not changed in the place of their equals, so that
+// whoever keeps something for an instance finds it under the same pointer.
+func keepEqual(old, all []*Instance) []*Instance {
+	for n, i := range all {
+		for len(old) > 0 && old[0].compare(i) < 0 {
+			old = old[1:]
+		}
+		if len(old) > 0 && old[0].compare(i) == 0 && old[0].equal(i) {
+			all[n] = old[0]
+		}
+	}
+	return all
 }
 
 // newer tells whether a list counts against the one in place. Where stamps come from a
@@ -60,7 +74,7 @@ func (f *follower) publish() {
 		now = f.pinned
 	}
 	before := f.current.Swap(now)
-	if before == now || before.same(now) {
+	if before == now || before.source == now.source && before.same(now) {
 		return
 	}
 	for sub := range f.subs {

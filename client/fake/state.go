@@ -88,6 +88,20 @@ func (s *Server) Expire(silence time.Duration) (removed int) {
 	return removed
 }
 
+// Silent counts the ephemeral instances that have not beaten for longer than this.
+func (s *Server) Silent(silence time.Duration) (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, at := range s.services {
+		for _, h := range at.instances {
+			if h.Ephemeral && time.Since(h.beaten) > silence {
+				n++
+			}
+		}
+	}
+	return n
+}
+
 // Instances are those of a service, by cluster, IP and port; disabled ones too.
 func (s *Server) Instances(name string) []Instance {
 	s.mu.Lock()

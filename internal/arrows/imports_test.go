@@ -29,6 +29,8 @@ var allowed = map[string][]string{
 	"internal/arrows":      {},
 	"client":               {},
 	"client/fake":          {},
+	"client/httprr":        {"client"},
+	"client/grpcresolver":  {"client"},
 	"test/e2e":             {"test/e2e/nodes"},
 	"test/e2e/nodes":       {},
 	"test/field":           {"internal/clustertest"},

@@ -1,0 +1,207 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+// RegistrarOptions say how a process takes part in the registry.
+type RegistrarOptions struct {
+	// Registrations are what the process offers.
+	Registrations []Registration
+	// FailFast makes Start fail, and leave nothing registered, when a registration is not
+	// acknowledged. Otherwise the process goes on and is registered in the background;
+	// what a server refuses for good is an error of Start in any case.
+	FailFast bool
+	// Drain is how long Stop waits after the deregistration, for callers that have an old
+	// list; 0 for not at all.
+	Drain time.Duration
+	// Health, if not nil, is asked before the registration and every HealthInterval (5 s
+	// when 0): while it returns an error, the process is registered as Disabled, so that
+	// it gets no traffic. Its context ends after the interval.
+	Health         func(context.Context) error
+	HealthInterval time.Duration
+	// Registered and Deregistered, if not nil, are called once the registrations were
+	// sent, or are about to be taken back: with the error of that, if any.
+	Registered, Deregistered func(error)
+}
+
+// Registrar ties registrations to the life of a process: in when it serves, out before it
+// ends.
+type Registrar struct {
+	c    *Client
+	opts RegistrarOptions
+
+	turn   chan struct{} // held by Start and Stop
+	cancel context.CancelFunc
+	done   sync.WaitGroup
+
+	mu      sync.Mutex
+	running bool
+	sick    bool
+}
+
+// NewRegistrar checks the registrations. Errors: *InvalidError.
+func NewRegistrar(c *Client, o RegistrarOptions) (*Registrar, error) {
+	if len(o.Registrations) == 0 {
+		return nil, invalid("Registrations", "", "must not be empty")
+	}
+	if o.Drain < 0 || o.HealthInterval < 0 {
+		return nil, invalid("Drain", fmt.Sprint(o.Drain, o.HealthInterval), "durations must not be negative")
+	}
+	def(&o.HealthInterval, 5*time.Second)
+	rs := make([]Registration, 0, len(o.Registrations))
+	for _, r := range o.Registrations {
+		r, err := r.normal()
+		if err != nil {
+			return nil, err
+		}
+		rs = append(rs, r)
+	}
+	o.Registrations = rs
+	return &Registrar{c: c, opts: o, turn: make(chan struct{}, 1)}, nil
+}
+
+// Running tells whether Start succeeded and Stop has not been called since.
+func (r *Registrar) Running() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.running
+}
+
+// Start registers; call it once the listener is open. It waits for the servers as
+// Register does. Starting twice does nothing.
+func (r *Registrar) Start(ctx context.Context) error {
+	if err := r.take(ctx); err != nil {
+		return err
+	}
+	defer r.release()
+	if r.Running() {
+		return nil
+	}
+	r.sick = r.healthError(ctx) != nil
+	errs := r.c.registerEach(ctx, r.registrations())
+	err := errors.Join(errs...)
+	if err != nil && (r.opts.FailFast || !onlyPending(errs)) {
+		r.withdraw()
+		return fmt.Errorf("start: %w", err)
+	}
+	background, cancel := context.WithCancel(r.c.ctx)
+	r.cancel = cancel
+	if r.opts.Health != nil {
+		r.done.Go(func() { r.watchHealth(background) })
+	}
+	r.mu.Lock()
+	r.running = true
+	r.mu.Unlock()
+	if r.opts.Registered != nil {
+		r.opts.Registered(err)
+	}
+	return nil
+}
+
+// withdraw takes back a start that failed, as far as servers can be reached soon; the
+// rest goes on in the background.
+func (r *Registrar) withdraw() {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.c.ctx), time.Second)
+	defer cancel()
+	_ = r.c.DeregisterAll(ctx, r.keys()) // what failed is repeated by the table
+}
+
+// Stop deregisters, then waits for the drain time while callers turn elsewhere: requests
+// should still be served until it returns. Stopping twice does nothing.
+func (r *Registrar) Stop(ctx context.Context) error {
+	if err := r.take(ctx); err != nil {
+		return err
+	}
+	defer r.release()
+	if !r.Running() {
+		return nil
+	}
+	r.cancel()
+	r.done.Wait()
+	err := r.c.DeregisterAll(ctx, r.keys())
+	r.mu.Lock()
+	r.running = false
+	r.mu.Unlock()
+	if r.opts.Deregistered != nil {
+		r.opts.Deregistered(err)
+	}
+	timer := time.NewTimer(r.opts.Drain)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+		err = errors.Join(err, ctx.Err())
+	}
+	return err
+}
+
+func (r *Registrar) take(ctx context.Context) error {
+	select {
+	case r.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (r *Registrar) release() { <-r.turn }
+
+func (r *Registrar) registrations() []Registration {
+	rs := make([]Registration, 0, len(r.opts.Registrations))
+	for _, reg := range r.opts.Registrations {
+		reg.Disabled = reg.Disabled || r.sick
+		rs = append(rs, reg)
+	}
+	return rs
+}
+
+func (r *Registrar) keys() []Key {
+	keys := make([]Key, 0, len(r.opts.Registrations))
+	for _, reg := range r.opts.Registrations {
+		keys = append(keys, reg.Key())
+	}
+	return keys
+}
+
+func (r *Registrar) healthError(ctx context.Context) error {
+	if r.opts.Health == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.opts.HealthInterval)
+	defer cancel()
+	return r.opts.Health(ctx)
+}
+
+// watchHealth registers the process anew whenever its health changes.
+func (r *Registrar) watchHealth(ctx context.Context) {
+	ticker := time.NewTicker(r.opts.HealthInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		err := r.healthError(ctx)
+		if ctx.Err() != nil || (err != nil) == r.sick {
+			continue
+		}
+		r.sick = err != nil
+		r.c.opts.Logger.Warn("health changed", "sick", r.sick, "error", err)
+		if errs := r.c.registerEach(ctx, r.registrations()); !onlyPending(errs) {
+			r.c.opts.Logger.Error("registration with other health", "error", errors.Join(errs...))
+			r.sick = !r.sick // once more at the next look
+		}
+	}
+}
+
+// onlyPending tells whether everything that failed goes on in the background.
+func onlyPending(errs []error) bool {
+	return !slices.ContainsFunc(errs, func(err error) bool { return err != nil && !errors.Is(err, ErrPending) })
+}

@@ -1,0 +1,79 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+// shutdownTimeout bounds how long requests that are under way may take at the end.
+const shutdownTimeout = 10 * time.Second
+
+// ListenAndServe runs an HTTP server as a part of the registry: it listens at server.Addr,
+// serves, registers, and waits for ctx to end or for SIGTERM or SIGINT. Then it
+// deregisters, goes on serving for the drain time, and shuts the server down, for which
+// requests that are under way have 10 s.
+//
+// In o, a registration without a Port gets the listener's, and one without an IP the
+// address from which this host reaches the registry. The error is that of listening, of
+// Registrar.Start, of serving or of the way down; nil after an orderly end.
+func (c *Client) ListenAndServe(ctx context.Context, server *http.Server, o RegistrarOptions) error {
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	ln, err := net.Listen("tcp", server.Addr)
+	if err != nil {
+		return err
+	}
+	if err := c.locate(&o, ln.Addr()); err != nil {
+		return errors.Join(err, ln.Close())
+	}
+	registrar, err := NewRegistrar(c, o)
+	if err != nil {
+		return errors.Join(err, ln.Close())
+	}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(ln) }() // awaited below, on every way out
+	err = registrar.Start(ctx)
+	ended := false
+	if err == nil {
+		select {
+		case <-ctx.Done():
+		case err = <-served:
+			ended = true
+		}
+	}
+	down, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout+o.Drain)
+	defer cancel()
+	err = errors.Join(err, registrar.Stop(down), server.Shutdown(down))
+	if !ended {
+		if e := <-served; !errors.Is(e, http.ErrServerClosed) {
+			err = errors.Join(err, e)
+		}
+	}
+	return err
+}
+
+// locate fills the address of registrations that have none.
+func (c *Client) locate(o *RegistrarOptions, at net.Addr) error {
+	tcp, is := at.(*net.TCPAddr)
+	if !is {
+		return fmt.Errorf("listening at %s, which is no TCP address", at)
+	}
+	rs := append([]Registration(nil), o.Registrations...)
+	for n := range rs {
+		def(&rs[n].Port, tcp.Port)
+		if rs[n].IP == "" && !tcp.IP.IsUnspecified() {
+			rs[n].IP = tcp.IP.String()
+		}
+		if rs[n].IP == "" {
+			rs[n].IP = localIP(c.servers.all[0].base)
+		}
+	}
+	o.Registrations = rs
+	return nil
+}

@@ -9,7 +9,8 @@
 #
 # Everything lives in .cluster/ (or $ROLLCALL_CLUSTER_DIR): the binary, the secret, data and logs of each node.
 # n1, n2, n3 listen on $ROLLCALL_CLUSTER_HTTP_PORT (8848) and $ROLLCALL_CLUSTER_PEER_PORT (7848) and the two
-# ports after each; a cluster keeps those of its first start. ROLLCALL_AUTH=true and other settings pass through.
+# ports after each; without the variables a cluster keeps those that it has. ROLLCALL_AUTH=true and other
+# settings pass through.
 set -euo pipefail
 dir=${ROLLCALL_CLUSTER_DIR:-}
 case $dir in '' | /*) ;; *) dir=$PWD/$dir ;; esac
@@ -17,7 +18,7 @@ cd "$(dirname "$0")/.."
 dir=${dir:-.cluster}
 
 die() { echo "cluster.sh: $*" >&2; exit 1; }
-usage() { sed -n '2,12p' "$0" | cut -c3-; }
+usage() { sed -n '2,13p' "$0" | cut -c3-; }
 port() { # environment variable, default, kept value
   local want=${!1:-${3:-$2}}
   [[ $want =~ ^[1-9][0-9]{0,4}$ ]] && [ "$want" -le 65533 ] || die "$1=$want: must be a port from 1 to 65533"
@@ -75,8 +76,9 @@ header() { # node, header name
 }
 
 up() {
-  [ "${kept_peer:-$peer_base}" = "$peer_base" ] ||
-    die "the nodes in $dir know one another by ports from $kept_peer on: unset ROLLCALL_CLUSTER_PEER_PORT, or down --wipe first, or choose another ROLLCALL_CLUSTER_DIR"
+  if [ "${kept_http:-$http_base} ${kept_peer:-$peer_base}" != "$http_base $peer_base" ]; then
+    for n in 1 2 3; do stop_node $n TERM; done # all of them move
+  fi
   mkdir -p "$dir"
   echo "$http_base $peer_base" >"$dir/ports"
   echo "building $dir/rollcall"

@@ -15,6 +15,9 @@ import (
 // refusal, so that the client is there to read it instead of being cut off while sending.
 const drainFactor = 8
 
+// firstRead is how much memory the reading of a body starts with.
+const firstRead = 4 << 10
+
 // readParams reads the query and, on every verb, a form body.
 func (r *request) readParams() error {
 	if err := r.readSources(); err != nil {
@@ -54,28 +57,48 @@ func (r *request) readSources() error {
 	return err
 }
 
-// readBody is the whole body as a string, refused when it is over the limit.
+// readBody is the whole body as a string, refused when it is over the limit. Memory is
+// taken as the body comes, whatever length was announced, and a share of it is counted
+// while the request lasts: many long bodies at once are refused as an overload.
 func (r *request) readBody() (string, error) {
 	limit, body := r.srv.opts.MaxBody, r.gin.Request.Body
 	if n := r.gin.Request.ContentLength; n > limit {
 		return "", r.tooLarge(limit)
 	}
-	var b strings.Builder
-	if n := r.gin.Request.ContentLength; n > 0 {
-		b.Grow(int(n))
-	}
 	content, err := r.unpacked(io.LimitReader(body, limit+1))
 	if err != nil {
 		return "", err
 	}
-	n, err := io.Copy(&b, io.LimitReader(content, limit+1))
-	if err != nil {
-		return "", bodyError(err)
+	b := r.buffer()
+	for {
+		if len(b) == cap(b) {
+			size := min(max(firstRead, 2*int64(cap(b))), limit+1)
+			if err := r.hold(2 * size); err != nil { // the text is made of it in the end
+				return "", closing(err)
+			}
+			b = append(make([]byte, 0, size), b...)
+		}
+		n, err := content.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		r.out = b
+		switch {
+		case int64(len(b)) > limit:
+			return "", r.tooLarge(limit)
+		case err == io.EOF:
+			return string(b), nil
+		case err != nil:
+			return "", bodyError(err)
+		}
 	}
-	if n > limit {
-		return "", r.tooLarge(limit)
-	}
-	return b.String(), nil
+}
+
+// closing ends the connection after the refusal, since what is left of the body was not
+// read.
+func closing(err error) error {
+	e, _ := replyTo(err)
+	last := *e
+	last.closing = true
+	return &last
 }
 
 // unpacked is the body's content: itself, or what it holds when it was sent zipped.

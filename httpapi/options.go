@@ -101,7 +101,9 @@ type Options struct {
 	// linearizability.
 	ReadTimeout time.Duration
 	// MaxBody and MaxHeader bound a request's body and header in bytes.
-	MaxBody   int64
+	MaxBody int64
+	// MaxBodies bounds the memory that all long bodies hold together, in bytes.
+	MaxBodies int64
 	MaxHeader int
 	// HeaderTimeout, RequestTimeout, AnswerTimeout and IdleTimeout bound how long a
 	// client may take to send a header, to send a whole request, to take an answer,
@@ -122,6 +124,7 @@ func DefaultOptions() Options {
 		WriteTimeout:   3 * time.Second,
 		ReadTimeout:    3 * time.Second,
 		MaxBody:        1 << 20,
+		MaxBodies:      256 << 20,
 		MaxHeader:      64 << 10,
 		HeaderTimeout:  10 * time.Second,
 		RequestTimeout: 30 * time.Second,
@@ -147,7 +150,7 @@ func (o Options) validate() error {
 	need(o.Cluster != nil, "no Cluster")
 	need(o.Logger != nil, "no Logger")
 	need(o.WriteTimeout > 0 && o.ReadTimeout > 0, "WriteTimeout and ReadTimeout must be positive")
-	need(o.MaxBody > 0 && o.MaxHeader > 0, "MaxBody and MaxHeader must be positive")
+	need(o.MaxBody > 0 && o.MaxBodies > 0 && o.MaxHeader > 0, "MaxBody, MaxBodies and MaxHeader must be positive")
 	need(o.HeaderTimeout > 0 && o.RequestTimeout > 0 && o.AnswerTimeout > 0 && o.IdleTimeout > 0,
 		"HeaderTimeout, RequestTimeout, AnswerTimeout and IdleTimeout must be positive")
 	need(o.Heartbeat > 0, "Heartbeat must be positive")

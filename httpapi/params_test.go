@@ -64,7 +64,7 @@ func TestParams_TooMany(t *testing.T) {
 func TestParams_EmptyPairsTakeLinearTime(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
-		"separators": strings.Repeat("&", 1<<20), "equal signs": strings.Repeat("=&", 1<<19), "braces": strings.Repeat("={&", 1<<18)[:3*500],
+		"separators": strings.Repeat("&", 1<<20), "equal signs": strings.Repeat("=&", 1<<19),
 	} {
 		var p params
 		started := time.Now()

@@ -25,7 +25,9 @@ type request struct {
 	// index is the index of the state that a read saw; 0 means the answer shows the
 	// index applied when it is written.
 	index uint64
-	// out is the memory for an answer's body.
+	// held is what the request counts for in the bodies' memory.
+	held int64
+	// out is the memory for a body, the request's and then the answer's.
 	out []byte
 }
 
@@ -34,6 +36,7 @@ const maxPooled = 64 << 10
 
 func (r *request) release() {
 	r.params.reset()
+	r.letGo()
 	r.gin, r.index, r.caller = nil, 0, ""
 	if cap(r.out) > maxPooled {
 		r.out = nil

@@ -25,6 +25,7 @@ type Server struct {
 	engine  *gin.Engine
 	metrics *metrics
 	lists   *listCache
+	bodies  budget
 	once    onceLog
 	paths   map[string]bool // of Nacos' routes; not changed after New
 	headers answerHeaders

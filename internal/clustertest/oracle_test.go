@@ -11,18 +11,27 @@ import (
 	"github.com/rollcall-io/rollcall/test/faults/figures"
 )
 
-// The timeouts of the oracle's instances, and how long a flip back may be on its way.
-const (
-	oracleBeat   = 500 * time.Millisecond
-	oracleDown   = 4 * time.Second
-	oracleGone   = 7 * time.Second
-	oracleLag    = 3 * time.Second
-	oracleParams = "metadata=%7B%22preserved.heart.beat.interval%22%3A%22500%22%2C%22preserved.heart.beat.timeout%22%3A%224000%22%2C%22preserved.ip.delete.timeout%22%3A%227000%22%7D"
+// oracleLag is how long a flip back may be on its way.
+const oracleLag = 3 * time.Second
+
+// pace is how an instance beats, and when it is unhealthy and gone. Both kinds are needed:
+// a beat every half second renews a lease before a new leader has looked at it once.
+type pace struct{ beat, down, gone time.Duration }
+
+var (
+	quick = pace{500 * time.Millisecond, 4 * time.Second, 7 * time.Second}
+	slow  = pace{3 * time.Second, 8 * time.Second, 12 * time.Second}
 )
+
+func (p pace) params() string {
+	return fmt.Sprintf("metadata=%%7B%%22preserved.heart.beat.interval%%22%%3A%%22%d%%22%%2C%%22preserved.heart.beat.timeout%%22%%3A%%22%d%%22%%2C%%22preserved.ip.delete.timeout%%22%%3A%%22%d%%22%%7D",
+		p.beat.Milliseconds(), p.down.Milliseconds(), p.gone.Milliseconds())
+}
 
 // beater is a client that beats one instance and remembers which beats were acknowledged:
 // only those count as proof that it lives.
 type beater struct {
+	pace
 	port int
 
 	mu        sync.Mutex
@@ -36,7 +45,7 @@ type beater struct {
 func (b *beater) ack(sent, done time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if done.Sub(b.sent) > oracleDown {
+	if done.Sub(b.sent) > b.down {
 		b.suspectAt = done
 	}
 	b.sent = sent
@@ -48,11 +57,11 @@ func (b *beater) ack(sent, done time.Time) {
 func (b *beater) mustBeHealthy(asked, answered time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return answered.Sub(b.sent) <= oracleDown && asked.Sub(b.suspectAt) > oracleLag
+	return answered.Sub(b.sent) <= b.down && asked.Sub(b.suspectAt) > oracleLag
 }
 
 func (b *beater) run(ctx context.Context, c *Cluster, service string) {
-	tick := time.NewTicker(oracleBeat)
+	tick := time.NewTicker(b.beat)
 	defer tick.Stop()
 	for i := b.port; ctx.Err() == nil; i++ {
 		for k := range c.nodes {
@@ -149,20 +158,20 @@ func TestCluster_ElectionsEvictNobodyWhoBeatsAndKeepNobodyWhoDoesNot(t *testing.
 		ctx, cancel := context.WithCancel(context.Background())
 		var all sync.WaitGroup
 		for i := range 40 {
-			b := &beater{port: 1000 + i, sent: time.Now()}
-			c.Leader().MustRegister(service, "10.0.0.1", b.port, oracleParams)
+			b := &beater{pace: []pace{quick, slow}[i%2], port: 1000 + i, sent: time.Now()}
+			c.Leader().MustRegister(service, "10.0.0.1", b.port, b.params())
 			o.living[b.port] = b
 			all.Go(func() { b.run(ctx, c, service) })
 		}
 		for i := range 20 {
-			c.Leader().MustRegister(service, "10.0.0.1", 3000+i, oracleParams)
+			c.Leader().MustRegister(service, "10.0.0.1", 3000+i, quick.params())
 		}
 		died := time.Now()
 		for _, m := range c.Members() {
 			all.Go(func() { o.watch(ctx, m, service) })
 		}
 		cut := 0
-		for ; time.Since(died) < oracleGone+8*time.Second; cut++ {
+		for ; time.Since(died) < quick.gone+8*time.Second; cut++ {
 			c.Isolate(c.Leader(), []Fault{{Drop: true}, {Reset: true}}[cut%2])
 			<-time.After(1300 * time.Millisecond)
 			c.Heal()
@@ -189,7 +198,7 @@ func (o *oracle) report(t *testing.T, row *figures.Row, immortal int) {
 		t.Errorf("%d false sights, the first: %s", len(o.wrong), o.wrong[0])
 	}
 	if immortal > 0 {
-		t.Errorf("%d that never beat are listed after %s", immortal, oracleGone+8*time.Second)
+		t.Errorf("%d that never beat are listed after %s", immortal, quick.gone+8*time.Second)
 	}
 	if o.judged < 1000 {
 		t.Errorf("only %d sights could be judged", o.judged)

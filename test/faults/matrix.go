@@ -36,6 +36,7 @@ var matrix = []entry{
 	{"M20", "garbage on the peer port", []string{"test/e2e.TestGarbageForAWhile_MemoryIsFlatAndTheLeaderStays", "test/e2e.TestGarbageOnThePeerPort_IsCutOffAndHarmsNothing", "raftnode.TestAttack_OnThePeerPort"}},
 
 	{"X1", "histories under faulty links", []string{"internal/clustertest.TestCluster_HistoriesAreLinearizable"}},
+	{"X1", "linearizable read of a leader that stood still", []string{"test/e2e.TestLeaderPaused_AReadWhenItGoesOnIsFresh"}},
 	{"X2", "local reads under faulty links", []string{"internal/clustertest.TestCluster_LocalReadsWithMinIndexNeverGoBack"}},
 	{"X3", "elections, beats as the oracle", []string{"internal/clustertest.TestCluster_ElectionsEvictNobodyWhoBeatsAndKeepNobodyWhoDoesNot", "test/e2e.TestLeaderKilledAgainAndAgain_TheDeadLeaveAndTheLivingStay"}},
 	{"X4", "all nodes killed", []string{"test/e2e.TestAllKilled_EverythingIsThereAndNothingExpiresBeforeAFullTimeout"}},

@@ -30,8 +30,9 @@ live         lets --instances beat every --interval for --duration, as a fleet a
              does, and reports by how much the Raft index moved (0 is right) and how many
              were shown unhealthy (0 is right)
 
-What a run registers is removed at its end, also when it is interrupted. Nodes that run
-with --auth want the token of a login, which ROLLCALL_TOKEN keeps off the command line.`,
+What a run registers is removed at its end, also when it is interrupted. With accounts on
+(serve --auth) name one with --user and put its password into the environment variable
+ROLLCALL_PASSWORD.`,
 		Example: "  rollcall bench register --addr n1:8848,n2:8848,n3:8848\n  rollcall bench live --instances 10000 --duration 5m",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -41,9 +42,7 @@ with --auth want the token of a login, which ROLLCALL_TOKEN keeps off the comman
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Op, o.Prefix = args[0], "bench-"+strconv.Itoa(os.Getpid())
-			if !cmd.Flags().Changed("token") {
-				o.Token = envOr("ROLLCALL_TOKEN", "")
-			}
+			o.Password = envOr("ROLLCALL_PASSWORD", "")
 			if err := o.Validate(); err != nil {
 				return &usageError{err}
 			}
@@ -63,7 +62,7 @@ with --auth want the token of a login, which ROLLCALL_TOKEN keeps off the comman
 	f.DurationVar(&o.Duration, "duration", o.Duration, "how long to measure")
 	f.IntVar(&o.Instances, "instances", o.Instances, "instances, ten in a service")
 	f.DurationVar(&o.Interval, "interval", o.Interval, "beat interval of a live run")
-	f.StringVar(&o.Token, "token", "", "`token` of a login at nodes with --auth (ROLLCALL_TOKEN)")
+	f.StringVar(&o.User, "user", envOr("ROLLCALL_USER", ""), "account `name`, its password in ROLLCALL_PASSWORD (ROLLCALL_USER)")
 	f.StringVarP(&output, "output", "o", "table", "table or json")
 	return cmd
 }

@@ -28,8 +28,8 @@ type Options struct {
 	Duration  time.Duration
 	Instances int
 	Interval  time.Duration
-	// Token is the access token of a login, for nodes that ask for accounts; may be empty.
-	Token string
+	// User and Password log in at nodes that ask for accounts; no User, no login.
+	User, Password string
 	// Prefix of the services' names, which the run must have for itself.
 	Prefix string
 }
@@ -93,6 +93,9 @@ func Run(ctx context.Context, o Options, progress io.Writer) (Report, error) {
 	}
 	r := &run{opts: o, fleet: newFleet(o), progress: progress}
 	defer r.fleet.close()
+	if err := r.fleet.login(ctx); err != nil {
+		return Report{}, err
+	}
 	if _, err := r.fleet.index(ctx); err != nil {
 		return Report{}, err // before thousands of requests fail in the same way
 	}

@@ -136,25 +136,32 @@ func TestRun_CutOffCleansUp(t *testing.T) {
 	}
 }
 
-func TestRun_AccountsWantAToken(t *testing.T) {
+func TestRun_LogsInAtNodesWithAccounts(t *testing.T) {
 	s := registry{known: map[string]map[string]bool{}}
 	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Authorization") != "Bearer good" {
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/auth/login") && r.PostFormValue("username") == "u" && r.PostFormValue("password") == "p&w":
+			io.WriteString(w, `{"accessToken":"good"}`)
+		case r.Header.Get("Authorization") != "Bearer good":
 			w.WriteHeader(http.StatusForbidden)
-			return
+		default:
+			s.ServeHTTP(w, r)
 		}
-		s.ServeHTTP(w, r)
 	}))
 	t.Cleanup(node.Close)
 	o := Options{
 		Addrs: []string{strings.TrimPrefix(node.URL, "http://")}, Op: "register", Conns: 2,
 		Duration: time.Second, Instances: 5, Interval: time.Second, Prefix: "t",
 	}
-	if _, err := Run(t.Context(), o, io.Discard); err == nil || !strings.Contains(err.Error(), "--token") {
-		t.Errorf("without a token: %v", err)
+	if _, err := Run(t.Context(), o, io.Discard); err == nil || !strings.Contains(err.Error(), "--user") {
+		t.Errorf("without an account: %v", err)
 	}
-	o.Token = "good"
+	o.User, o.Password = "u", "wrong"
+	if _, err := Run(t.Context(), o, io.Discard); err == nil || !strings.Contains(err.Error(), "as u: answered 403") {
+		t.Errorf("with a wrong password: %v", err)
+	}
+	o.Password = "p&w"
 	if r, err := Run(t.Context(), o, io.Discard); err != nil || r.Done != 5 {
-		t.Errorf("with a token: %+v, %v", r, err)
+		t.Errorf("with the right one: %+v, %v", r, err)
 	}
 }

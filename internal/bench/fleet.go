@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -18,6 +19,7 @@ const answerTimeout = 10 * time.Second
 type fleet struct {
 	opts   Options
 	client *http.Client
+	token  string // of the login, if there was one
 }
 
 func newFleet(o Options) *fleet {
@@ -65,13 +67,13 @@ func (f *fleet) expect(ctx context.Context, method string, node int, path, want 
 }
 
 func (f *fleet) call(ctx context.Context, method string, node int, path string) (int, string, http.Header, error) {
-	url := "http://" + f.opts.Addrs[node%len(f.opts.Addrs)] + "/nacos/v1/ns" + path
-	req, err := http.NewRequestWithContext(ctx, method, url, nil)
+	target := "http://" + f.opts.Addrs[node%len(f.opts.Addrs)] + "/nacos/v1/ns" + path
+	req, err := http.NewRequestWithContext(ctx, method, target, nil)
 	if err != nil {
 		return 0, "", nil, err
 	}
-	if f.opts.Token != "" {
-		req.Header.Set("Authorization", "Bearer "+f.opts.Token)
+	if f.token != "" {
+		req.Header.Set("Authorization", "Bearer "+f.token)
 	}
 	resp, err := f.client.Do(req)
 	if err != nil {
@@ -80,6 +82,34 @@ func (f *fleet) call(ctx context.Context, method string, node int, path string) 
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
 	return resp.StatusCode, string(body), resp.Header, err
+}
+
+// login gets a token, which every node takes, if there is a user.
+func (f *fleet) login(ctx context.Context) error {
+	if f.opts.User == "" {
+		return nil
+	}
+	form := url.Values{"username": {f.opts.User}, "password": {f.opts.Password}}.Encode()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+f.opts.Addrs[0]+"/nacos/v1/auth/login", strings.NewReader(form))
+	if err != nil {
+		return fmt.Errorf("log in at %s: %w", f.opts.Addrs[0], err)
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	resp, err := f.client.Do(req)
+	if err != nil {
+		return fmt.Errorf("log in at %s: %w (is a node running there?)", f.opts.Addrs[0], err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return fmt.Errorf("log in at %s: %w", f.opts.Addrs[0], err)
+	}
+	var answer struct{ AccessToken string }
+	if err := json.Unmarshal(body, &answer); err != nil || answer.AccessToken == "" {
+		return fmt.Errorf("log in at %s as %s: answered %d %.120s", f.opts.Addrs[0], f.opts.User, resp.StatusCode, body)
+	}
+	f.token = answer.AccessToken
+	return nil
 }
 
 // index is the highest applied index that any node tells.
@@ -91,7 +121,7 @@ func (f *fleet) index(ctx context.Context) (uint64, error) {
 		case err != nil:
 			return 0, fmt.Errorf("ask %s: %w (is a node running there?)", f.opts.Addrs[node], err)
 		case status == http.StatusForbidden:
-			return 0, fmt.Errorf("%s wants an account: give --token or ROLLCALL_TOKEN, the accessToken of a login: %.200s", f.opts.Addrs[node], body)
+			return 0, fmt.Errorf("%s wants an account with the permission for this: name one with --user and put its password into ROLLCALL_PASSWORD", f.opts.Addrs[node])
 		case status != http.StatusOK:
 			return 0, fmt.Errorf("%s answered %d %.120s", f.opts.Addrs[node], status, body)
 		}

@@ -161,18 +161,21 @@ func protocolPersistent(t *testing.T, servers []string) {
 
 // What somebody else deregisters comes back by its beats.
 func protocolRemoved(t *testing.T, servers []string) {
-	c, other := newClient(t, pollFast, servers...), newClient(t, nil, servers...)
+	c, other := newClient(t, nil, servers...), newClient(t, pollFast, servers...)
 	r := steady("removed", 80)
 	r.Weight = 3
 	must(t, c.Register(t.Context(), r))
 	must(t, other.Register(t.Context(), r))
-	s := followed(t, c, "removed")
+	s := followed(t, other, "removed")
 	until(t, "instance", func() bool { return healthy(s) == 1 })
+	w := &watcher{}
+	s.Subscribe(w.event)
 	must(t, other.Deregister(t.Context(), r.Key()))
-	until(t, "instance back", func() bool {
-		i, err := s.Pick()
-		return err == nil && i.Weight == 3 && len(other.Registrations()) == 0 && s.Refresh(t.Context()) == nil && healthy(s) == 1
-	})
+	until(t, "instance removed", func() bool { w.mu.Lock(); defer w.mu.Unlock(); return len(w.lost) == 1 })
+	until(t, "instance back", func() bool { return healthy(s) == 1 })
+	if i, err := s.Pick(); err != nil || i.Weight != 3 {
+		t.Errorf("it came back as %+v, %v", i, err)
+	}
 }
 
 func protocolStaysAlive(t *testing.T, servers []string) {

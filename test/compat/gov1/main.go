@@ -16,6 +16,9 @@ func main() {
 		return
 	}
 	failed := probe.RunAll([]probe.Check{
+		{Phase: -3, Name: "push of each change through another node", Run: s.pushed},
+		{Phase: -2, Name: "push when the last instance leaves", Run: s.lastPushed},
+		{Phase: -1, Name: "push by another node when the one asked is killed", Run: s.askedKilled},
 		{Name: "register, list on every node, deregister", Run: s.registerListDeregister},
 		{Name: "beats keep an instance healthy beyond its timeouts", Run: s.beatsKeepAlive},
 		{Name: "a killed client's instance turns unhealthy, then leaves", Run: s.killedClientLeaves},

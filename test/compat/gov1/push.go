@@ -15,7 +15,7 @@ import (
 	"github.com/rollcall-io/rollcall/test/compat/probe"
 )
 
-// call is one callback of a subscription.
+// callback is one call of a subscription.
 type callback struct {
 	at    time.Time
 	hosts string // "port*weight" of each, sorted; empty for a list without instances
@@ -76,9 +76,9 @@ func (e *ear) pushable() error {
 }
 
 // comeAndGo makes 3n-1 changes to a service through one client, each heard by ear: n
-// instances come, get another weight, and all but the last go.
-func (s *suite) comeAndGo(r *probe.Series, c naming_client.INamingClient, e *ear, n int) error {
-	there := map[int]float64{}
+// instances join those that are there, with their weights, get another weight, and all
+// but the last go.
+func (s *suite) comeAndGo(r *probe.Series, c naming_client.INamingClient, e *ear, there map[int]float64, n int) error {
 	step := func(what string, port int, weight float64, change func(vo.RegisterInstanceParam) error) error {
 		if there[port] = weight; weight == 0 {
 			delete(there, port)
@@ -125,7 +125,7 @@ func (s *suite) pushed() error {
 			return err
 		}
 		r := &probe.Series{World: s.World, Servers: s.Servers[:1], Acks: 1}
-		if err := errors.Join(e.pushable(), s.comeAndGo(r, changer, e, 15)); err != nil {
+		if err := errors.Join(e.pushable(), s.comeAndGo(r, changer, e, map[int]float64{}, 15)); err != nil {
 			return err
 		}
 		return r.Verdict("subscribed at one node, changed through another")
@@ -225,18 +225,7 @@ func (s *suite) pushedByAnother(e *ear, left []string) error {
 		return fmt.Errorf("nobody pushes to the client: %w", err)
 	}
 	r := &probe.Series{World: s.World, Servers: left, Acks: 1}
-	if err := r.Step(func() error { return s.register(changer, instance(e.name, 98, nil)) },
-		func(within time.Duration) (time.Time, error) { return e.heard("98*1 99*1", within) }); err != nil {
-		return err
-	}
-	// The rest starts from nothing, as comeAndGo does.
-	if err := errors.Join(s.deregister(changer, first), s.deregister(changer, instance(e.name, 98, nil))); err != nil {
-		return err
-	}
-	if err := s.Everywhere0(left, e.name); err != nil {
-		return err
-	}
-	if err := s.comeAndGo(r, changer, e, 5); err != nil {
+	if err := s.comeAndGo(r, changer, e, map[int]float64{99: 1}, 5); err != nil {
 		return err
 	}
 	return r.Verdict(fmt.Sprintf("the node asked was killed, the next change heard after %s, then", gap.Round(10*time.Millisecond)))

@@ -3,6 +3,7 @@
 
 const { note, unrest, runAll } = require('./world');
 const { closeAll, retried } = require('./client');
+const pushChecks = require('./push');
 const quietChecks = require('./quiet');
 const faultChecks = require('./faults');
 
@@ -11,7 +12,7 @@ process.on('unhandledRejection', err => {
 });
 
 (async () => {
-  await runAll([...quietChecks, ...faultChecks]);
+  await runAll([...pushChecks, ...quietChecks, ...faultChecks]);
   if (unrest) note(`${retried()} calls were repeated`);
   await Promise.race([closeAll(), new Promise(resolve => setTimeout(resolve, 2000))]);
   process.exit(0); // the client's sleeping loops would keep the process for seconds

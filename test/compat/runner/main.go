@@ -1,7 +1,8 @@
 // Command runner starts a three-node cluster of rollcall processes, runs programs that
 // check it with unmodified Nacos clients, and prints a table of their checks. The
 // programs get the nodes' addresses in COMPAT_SERVERS and an address at which they can
-// ask for faults in COMPAT_FAULTS; they print "ok NAME", "FAIL NAME: why" and notes.
+// ask for faults in COMPAT_FAULTS; they print "ok NAME", "FAIL NAME: why", figures, which
+// are always shown, and notes.
 package main
 
 import (
@@ -176,6 +177,8 @@ func report(out io.Reader, name string, verbose bool, sum *totals) {
 		case "FAIL":
 			sum.failed++
 			fmt.Printf("FAIL  %-8s %s\n", name, rest)
+		case "figure":
+			fmt.Printf("      %-8s %s\n", name, rest)
 		default:
 			if verbose {
 				fmt.Printf("      %-8s %s\n", name, lines.Text())

@@ -46,13 +46,13 @@ func (s *Server) subscribe(r *request, key registry.ServiceKey, clusters string,
 	if port <= 0 || port > 65535 || s.opts.Pusher == nil || !agent.pushable() {
 		return false, nil
 	}
-	ip, found := r.pushTarget()
+	ip, named, found := r.pushTarget()
 	if !found {
 		return false, nil
 	}
 	sub := registry.Subscriber{
 		Service: key, Clusters: clusters, Addr: netip.AddrPortFrom(ip, uint16(port)),
-		Agent: header, App: r.optional("app", ""), Grouped: agent.grouped(),
+		Agent: header, App: r.optional("app", ""), Grouped: agent.grouped(), Named: named,
 	}
 	if agent.kind == agentGo {
 		sub.MaxPacket = goPacket
@@ -62,15 +62,14 @@ func (s *Server) subscribe(r *request, key registry.ServiceKey, clusters string,
 
 // pushTarget is where the client listens: clientIP, or where the request came from when
 // that is no address of a single host (some clients send the text of an error there).
-func (r *request) pushTarget() (netip.Addr, bool) {
-	if ip, err := netip.ParseAddr(r.optional("clientIP", "")); err == nil && single(ip) {
-		return ip.Unmap(), true
-	}
+// named tells that it is not where the request came from.
+func (r *request) pushTarget() (ip netip.Addr, named, found bool) {
 	peer, err := netip.ParseAddrPort(r.gin.Request.RemoteAddr)
-	if err != nil {
-		return netip.Addr{}, false
+	from := peer.Addr().Unmap()
+	if ip, err := netip.ParseAddr(r.optional("clientIP", "")); err == nil && single(ip) {
+		return ip.Unmap(), ip.Unmap() != from, true
 	}
-	return peer.Addr().Unmap(), true
+	return from, false, err == nil
 }
 
 // single tells whether an address names one host: what is sent to many is never ours.

@@ -96,6 +96,7 @@ func TestSubscribe_ByKindOfClientAndAddress(t *testing.T) {
 		if got, want := p.subs[0], (registry.Subscriber{
 			Service: registry.NewServiceKey("", "", "orders"), Clusters: "c1,c2", Addr: netip.MustParseAddrPort(row.want),
 			Agent: row.agent, App: "shop", Grouped: row.agent == java, MaxPacket: limit,
+			Named: !strings.HasPrefix(row.want, "10.1.1.1:"),
 		}); got != want {
 			t.Errorf("got %+v, want %+v", got, want)
 		}

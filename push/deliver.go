@@ -71,8 +71,7 @@ func (p *Pusher) targets(t *topic) (groups map[view][]*subscriber, since time.Ti
 // is out, or a quick one would come to nobody.
 func (p *Pusher) send(packet packet, targets []*subscriber, shown *registry.Service, since time.Time) (sent bool) {
 	now := time.Now()
-	p.expect(packet, targets, shown, now)
-	for _, sub := range targets {
+	for _, sub := range p.expect(packet, targets, shown, now) {
 		if len(packet.bytes) > maxDatagram {
 			p.metrics.dropTooLong.Inc()
 			continue
@@ -89,11 +88,19 @@ func (p *Pusher) send(packet packet, targets []*subscriber, shown *registry.Serv
 }
 
 // expect notes what is about to be told, and that an acknowledgement is to come. None is
-// awaited of a client that cannot read so long a packet.
-func (p *Pusher) expect(packet packet, targets []*subscriber, shown *registry.Service, now time.Time) {
+// awaited of a client that cannot read so long a packet. Those that must be told nothing,
+// since too much went to their address for no answer, are left out of what it returns.
+func (p *Pusher) expect(packet packet, targets []*subscriber, shown *registry.Service, now time.Time) []*subscriber {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	kept := targets[:0]
 	for _, sub := range targets {
+		if sub.Named && !p.named.allow(sub.Addr.Addr(), len(packet.bytes), now) {
+			sub.waits = waiting{}
+			p.metrics.dropStranger.Inc()
+			continue
+		}
+		kept = append(kept, sub)
 		retry := sub.waits.overdue && !sub.again && shown.Stamp <= sub.told
 		if !retry {
 			p.total.Add(1)
@@ -108,6 +115,7 @@ func (p *Pusher) expect(packet packet, targets []*subscriber, shown *registry.Se
 			sub.waits = waiting{stamp: shown.Stamp, at: now, retried: retry}
 		}
 	}
+	return kept
 }
 
 func fits(length, limit int) bool {

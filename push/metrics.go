@@ -5,7 +5,7 @@ import "github.com/prometheus/client_golang/prometheus"
 // metrics are the package's series, all named rollcall_push_….
 type metrics struct {
 	sent, acked, unacked, superseded, retries, refused prometheus.Counter
-	dropTooLong, dropSocket, dropEncode                prometheus.Counter
+	dropTooLong, dropSocket, dropEncode, dropStranger  prometheus.Counter
 	ackBad, ackUnknown                                 prometheus.Counter
 	commitToSent, sentToAcked                          prometheus.Observer
 }
@@ -53,14 +53,14 @@ func commitToSent(reg prometheus.Registerer, transport string) prometheus.Observ
 
 func newMetrics(reg prometheus.Registerer, p *Pusher) *metrics {
 	packets := counters(reg, "packets_total", "UDP pushes by outcome: sent; acked, unacked after the retry, superseded by a newer one before their acknowledgement.", "outcome")
-	drops := counters(reg, "drops_total", "UDP pushes that were not sent: too long for a datagram, refused by the socket, not encodable.", "reason")
+	drops := counters(reg, "drops_total", "UDP pushes that were not sent: too long for a datagram, refused by the socket, not encodable, to an address that a client named and that acknowledges nothing.", "reason")
 	strays := counters(reg, "stray_acks_total", "Datagrams that acknowledge nothing: not in the form of one, or of no packet that waits.", "reason")
 	m := &metrics{
 		sent: packets.WithLabelValues("sent"), acked: packets.WithLabelValues("acked"),
 		unacked: packets.WithLabelValues("unacked"), superseded: packets.WithLabelValues("superseded"),
 		dropTooLong: drops.WithLabelValues("too_long"), dropSocket: drops.WithLabelValues("socket"),
-		dropEncode: drops.WithLabelValues("encode"),
-		ackBad:     strays.WithLabelValues("malformed"), ackUnknown: strays.WithLabelValues("unknown"),
+		dropEncode: drops.WithLabelValues("encode"), dropStranger: drops.WithLabelValues("stranger"),
+		ackBad: strays.WithLabelValues("malformed"), ackUnknown: strays.WithLabelValues("unknown"),
 		retries:      counter(reg, "retries_total", "UDP pushes sent again because no acknowledgement came."),
 		refused:      counter(reg, "subscribers_refused_total", "Subscriptions refused because the table was full."),
 		commitToSent: commitToSent(reg, "udp"),

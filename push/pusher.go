@@ -31,6 +31,7 @@ type Pusher struct {
 	subs   map[subscriberKey]*subscriber
 	byAddr map[addrKey][]*subscriber
 	topics map[registry.ServiceKey]*topic
+	named  strangers
 	queue  dueQueue
 }
 
@@ -51,7 +52,7 @@ func New(opts Options) (*Pusher, error) {
 	p := &Pusher{
 		opts: opts, socket: newSocket(conn), work: make(chan *topic), wakeCh: make(chan struct{}, 1),
 		subs: make(map[subscriberKey]*subscriber), byAddr: make(map[addrKey][]*subscriber),
-		topics: make(map[registry.ServiceKey]*topic),
+		topics: make(map[registry.ServiceKey]*topic), named: newStrangers(),
 	}
 	p.metrics = newMetrics(opts.Metrics, p)
 	return p, nil

@@ -70,6 +70,7 @@ func (p *Pusher) acknowledged(b []byte, from netip.AddrPort, now time.Time) {
 			p.metrics.sentToAcked.Observe(now.Sub(w.at).Seconds())
 			p.metrics.acked.Inc()
 			sub.waits = waiting{}
+			p.named.heard(from.Addr())
 			return
 		}
 	}

@@ -70,6 +70,7 @@ func (p *Pusher) Subscribe(s registry.Subscriber, told *registry.Service) (grant
 		}
 	}
 	sub.expires = now.Add(p.opts.Lease)
+	sub.Named = s.Named
 	sub.answered(told)
 	again := sub.again
 	p.mu.Unlock()
@@ -181,6 +182,7 @@ func (p *Pusher) runSweep(ctx context.Context) error {
 func (p *Pusher) sweep(now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.named.sweep(now)
 	for _, sub := range p.subs {
 		if now.After(sub.expires) {
 			p.remove(sub)

@@ -18,6 +18,9 @@ type Subscriber struct {
 	App   string
 	// Grouped tells that the client calls services `group@@name`.
 	Grouped bool
+	// Named tells that the client named Addr: its query came from another address, so that
+	// nothing shows yet that somebody wants to be told there.
+	Named bool
 	// MaxPacket is the longest datagram that the client reads, in bytes; 0 means all.
 	MaxPacket int
 }

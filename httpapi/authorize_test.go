@@ -249,7 +249,10 @@ func TestAuth_Login(t *testing.T) {
 			t.Fatalf("wrong password: %d %s", w.Code, w.Body)
 		}
 	}
-	wantAnswer(t, login("alice", "secret", "192.0.2.7"), 403, "too many failed logins, try again in 1 s")
+	// How long is left depends on how long the thousand took.
+	if w := login("alice", "secret", "192.0.2.7"); w.Code != 403 || !strings.HasPrefix(w.Body.String(), "too many failed logins, try again in ") {
+		t.Errorf("right password while locked out: %d %s", w.Code, w.Body)
+	}
 	if w := login("alice", "secret", "192.0.2.8"); w.Code != 200 {
 		t.Errorf("right password from another address: %d %s", w.Code, w.Body)
 	}

@@ -57,8 +57,12 @@ func askReady(ctx context.Context, addr string) (string, error) {
 		return "", fmt.Errorf("read the answer of %s: %w", addr, err)
 	}
 	text := strings.TrimSpace(string(body))
-	if resp.StatusCode != http.StatusOK {
+	switch resp.StatusCode {
+	case http.StatusOK:
+		return text, nil
+	case http.StatusServiceUnavailable:
 		return "", fmt.Errorf("%s is not ready (%d): %s", addr, resp.StatusCode, text)
+	default:
+		return "", fmt.Errorf("%s answered %d to /readyz: is it a rollcall node?", addr, resp.StatusCode)
 	}
-	return text, nil
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -121,6 +123,16 @@ func TestRun_ExitCodes(t *testing.T) {
 				t.Fatalf("exit %d, want %d; output %q, want %q in it", code, c.code, out.String(), c.says)
 			}
 		})
+	}
+}
+
+// Something else on the port is not a node that will be ready later.
+func TestHealth_OtherServerIsNamedAsSuch(t *testing.T) {
+	other := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(other.Close)
+	var out bytes.Buffer
+	if code := run(t.Context(), []string{"health", "--addr", other.URL}, &out, &out); code != 1 || !strings.Contains(out.String(), "is it a rollcall node?") {
+		t.Fatalf("exit %d: %s", code, out.String())
 	}
 }
 

@@ -126,6 +126,7 @@ func (a *Authority) Hash(ctx context.Context, password string) (string, error) {
 // ErrUnknownUser, a *LockedError, or registry.ErrOverloaded when too many wait to be
 // proven; it waits for its turn until ctx ends at most.
 func (a *Authority) Password(ctx context.Context, user, password, address string) (registry.User, error) {
+	address = place(address)
 	if err := a.locked(user, address); err != nil {
 		return registry.User{}, err
 	}

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"net/netip"
 	"sync"
 	"time"
 )
@@ -31,6 +32,17 @@ type lockouts struct {
 
 // caller is a user at an address, or an address alone when the user is "".
 type caller struct{ user, address string }
+
+// place is what counts as one address: one of IPv4, and of IPv6 the network of 64 bits in
+// which a single host may take any.
+func place(address string) string {
+	ip, err := netip.ParseAddr(address)
+	if err != nil || ip.Unmap().Is4() {
+		return address
+	}
+	network, _ := ip.WithZone("").Prefix(64) // fails for a wrong length alone
+	return network.String()
+}
 
 type failures struct {
 	count int

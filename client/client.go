@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // Client is a connection to a registry. Make it with New, end it with Close.
@@ -82,11 +83,16 @@ func (c *Client) open() (err error) {
 // noRedirect: a registry answers by itself, and a token goes nowhere else.
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// closeRounds bounds the deregistrations of Close in units of Options.Timeout.
-const closeRounds = 3
+const (
+	// closeRounds bounds the deregistrations of Close in units of Options.Timeout.
+	closeRounds = 3
+	// closeGrace is how long subscribers' functions may take to return.
+	closeGrace = 5 * time.Second
+)
 
 // Close deregisters the ephemeral instances of this client, bounded by ctx and three
-// times Options.Timeout, stops what runs in the background and waits for it. Persistent instances stay registered. The
+// times Options.Timeout, stops what runs in the background and waits for it, for
+// subscribers' functions 5 s at most. Persistent instances stay registered. The
 // error joins those of the deregistrations; closing twice does nothing.
 func (c *Client) Close(ctx context.Context) error {
 	var err error
@@ -98,11 +104,27 @@ func (c *Client) Close(ctx context.Context) error {
 		c.followers.end()
 		c.cancel()
 		c.push.close()
-		c.wg.Wait()
+		err = errors.Join(err, c.wait())
 		c.http.CloseIdleConnections()
 		c.metrics.unregister(c.opts.Registerer)
 	})
 	return err
+}
+
+func (c *Client) wait() error {
+	done := make(chan struct{})
+	go func() {
+		c.wg.Wait()
+		close(done)
+	}()
+	timer := time.NewTimer(closeGrace)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return nil
+	case <-timer.C:
+		return errors.New("close: a subscriber's function has not returned")
+	}
 }
 
 func (c *Client) leaveAll(ctx context.Context) error {

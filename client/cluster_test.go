@@ -4,8 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -125,6 +128,40 @@ func TestCluster_LeaderFollowerAndAllDie(t *testing.T) {
 	c.WaitReady()
 	c.Until("everybody back", func() bool { return healthy(service) == n+1 })
 	w.check(t, "after all died and came back")
+}
+
+// A node that is cut off goes on streaming nothing. The list shows it, and the stream moves.
+func TestCluster_StreamAtANodeThatIsCutOff(t *testing.T) {
+	c, servers := cluster(t, nil)
+	provider := newClient(t, nil, servers...)
+	// The stream goes to the follower, lists to all.
+	cut := c.Followers()[0]
+	pool := &http.Transport{}
+	t.Cleanup(pool.CloseIdleConnections)
+	first := &firstWatch{RoundTripper: pool, to: strings.TrimPrefix(cut.HTTP, "http://")}
+	consumer := newClient(t, func(o *client.Options) { o.PollInterval, o.Transport = time.Second, first }, servers...)
+	service := follow(t, consumer)
+	until(t, "stream", func() bool { return first.streams.Load() == 1 })
+	c.Isolate(cut, clustertest.Fault{Drop: true})
+	must(t, provider.Register(t.Context(), steady("orders", 80)))
+	until(t, "the instance", func() bool { return healthy(service) == 1 })
+	until(t, "another stream", func() bool { return first.streams.Load() > 1 })
+	c.Heal()
+}
+
+// firstWatch sends the first stream to a node of the test's choice.
+type firstWatch struct {
+	http.RoundTripper
+	to      string
+	streams atomic.Int32
+}
+
+func (f *firstWatch) RoundTrip(r *http.Request) (*http.Response, error) {
+	if strings.HasSuffix(r.URL.Path, "/watch") && f.streams.Add(1) == 1 {
+		r = r.Clone(r.Context())
+		r.URL.Host = f.to
+	}
+	return f.RoundTripper.RoundTrip(r)
 }
 
 func TestCluster_GoneAtOnceWhenClosed(t *testing.T) {

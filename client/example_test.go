@@ -93,8 +93,12 @@ func ExampleSnapshot_PickByKey() {
 		log.Fatal(err)
 	}
 	defer carts.Close()
-	s := carts.Snapshot()
-	fmt.Println(s.PickByKey("user-1") == s.PickByKey("user-1"))
+	before := carts.Snapshot().PickByKey("user-1")
+	registry.Put(fake.Instance{Service: "payments", IP: "10.0.0.8", Port: 80, Weight: 1}) // whatever happens elsewhere
+	if err := carts.Refresh(ctx); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(carts.Snapshot().PickByKey("user-1") == before)
 	// Output: true
 }
 

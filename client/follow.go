@@ -12,8 +12,9 @@ import (
 )
 
 const (
-	// streamPoll is how often a list is asked for although a stream would tell.
-	streamPoll = time.Minute
+	// streamPoll is how often a list is asked for although a stream would tell: a node
+	// that is cut off from the others tells nothing and does not know it.
+	streamPoll = 20 * time.Second
 	// behindPause is until a list is asked for again that was older than what a push
 	// told, and behindTries how often.
 	behindPause = 50 * time.Millisecond
@@ -54,6 +55,8 @@ type follower struct {
 	olderSince time.Time // when the row of older lists began
 	cacheFor   time.Duration
 	unsaved    bool
+	outcome    string // of the last list
+	cutStream  func() // ends the stream that is open
 }
 
 func newFollower(c *Client, key followKey) *follower {
@@ -75,10 +78,13 @@ func (f *follower) run() {
 	defer f.save()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	failures, behind, saved := 0, 0, time.Time{}
+	failures, behind, saved, hinted := 0, 0, time.Time{}, true
 	for first := true; ; first = false {
 		asked := time.Now()
 		err := f.fetch(f.ctx, f.missing(), true)
+		if err == nil && !hinted {
+			f.doubtStream()
+		}
 		if first {
 			if err != nil {
 				f.useDisk()
@@ -92,10 +98,12 @@ func (f *follower) run() {
 			saved = time.Now()
 		}
 		timer.Reset(next)
+		hinted = false
 		select {
 		case <-f.ctx.Done():
 			return
 		case <-f.wake:
+			hinted = true
 			if gap := hintGap - time.Since(asked); gap > 0 && !f.c.pause(f.ctx, gap) {
 				return
 			}
@@ -185,7 +193,8 @@ func (f *follower) fetch(ctx context.Context, minIndex uint64, once bool) error 
 	defer f.mu.Unlock()
 	if f.err = err; err == nil {
 		f.cacheFor = l.cacheFor()
-		f.c.metrics.updates.WithLabelValues(f.put(l, r.index, number)).Inc()
+		f.outcome = f.put(l, r.index, number)
+		f.c.metrics.updates.WithLabelValues(f.outcome).Inc()
 	} else if !errors.Is(err, context.Canceled) {
 		f.c.opts.Logger.Warn("no list of instances", "service", f.key.name, "error", err)
 	}

@@ -15,9 +15,19 @@ type server struct {
 	downUntil atomic.Int64 // Unix nanoseconds
 }
 
-func (s *server) failed(now time.Time)      { s.downUntil.Store(now.Add(downTime).UnixNano()) }
-func (s *server) works()                    { s.downUntil.Store(0) }
-func (s *server) isDown(now time.Time) bool { return s.downUntil.Load() > now.UnixNano() }
+func (s *server) failed(now time.Time) { s.downUntil.Store(now.Add(downTime).UnixNano()) }
+func (s *server) works()               { s.downUntil.Store(0) }
+
+// isDown tells whether the others should be asked first. When the mark has run out, one
+// caller finds out how the server is, and the mark stands on for everybody else: one that
+// swallows requests must not hold up all workers at once.
+func (s *server) isDown(now time.Time) bool {
+	until := s.downUntil.Load()
+	if until == 0 {
+		return false
+	}
+	return until > now.UnixNano() || !s.downUntil.CompareAndSwap(until, now.Add(downTime).UnixNano())
+}
 
 // servers hands out the nodes in turn.
 type servers struct {

@@ -30,6 +30,20 @@ const (
 // errNoWatch: the server has no watch.
 var errNoWatch = errors.New("the server has no watch")
 
+// errBehind: another node knew of a change that the stream has not told of.
+var errBehind = errors.New("the stream's node is behind")
+
+// doubtStream ends a stream that did not tell of what the list, asked for in its turn,
+// has just shown: the next one goes to another node. A change of that very moment costs a
+// new connection for nothing.
+func (f *follower) doubtStream() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.outcome == "changed" && f.cutStream != nil {
+		f.cutStream()
+	}
+}
+
 // streams bounds the watch streams of a client and knows whether servers have them.
 type streams struct {
 	slots  chan struct{}
@@ -87,7 +101,12 @@ func (f *follower) listen() {
 // stream reads one stream until it ends.
 func (f *follower) stream(at *server) error {
 	ctx, cancel := context.WithCancelCause(f.ctx)
-	defer cancel(nil)
+	defer func() {
+		cancel(nil)
+		f.mu.Lock()
+		f.cutStream = nil
+		f.mu.Unlock()
+	}()
 	silent := fmt.Errorf("watch at %s: silent", at.base)
 	watchdog := time.AfterFunc(f.c.opts.AttemptTimeout, func() { cancel(silent) })
 	defer watchdog.Stop()
@@ -98,6 +117,9 @@ func (f *follower) stream(at *server) error {
 	defer resp.Body.Close()
 	f.c.streams.absent.Store(false)
 	f.streaming.Store(true)
+	f.mu.Lock()
+	f.cutStream = func() { cancel(errBehind) }
+	f.mu.Unlock()
 	f.kick() // from here on all is told; what came before is in the list
 	lines := bufio.NewReaderSize(resp.Body, maxEventHead)
 	for {

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
 
@@ -88,11 +89,11 @@ func (s *Server) catalogServices(r *request) error {
 
 // catalogMatches are the services of the namespace that pass all filters of the request.
 func (s *Server) catalogMatches(r *request) ([]*registry.Service, error) {
-	name, err := namePattern("serviceNameParam", r.optional("serviceNameParam", ""))
+	name, err := r.namePattern("serviceNameParam")
 	if err != nil {
 		return nil, err
 	}
-	group, err := namePattern("groupNameParam", r.optional("groupNameParam", ""))
+	group, err := r.namePattern("groupNameParam")
 	if err != nil {
 		return nil, err
 	}
@@ -103,13 +104,13 @@ func (s *Server) catalogMatches(r *request) ([]*registry.Service, error) {
 	instance := r.optional("instance", "")
 	var kept []*registry.Service
 	for _, service := range s.opts.Reader.Services(r.namespace()) {
-		if name != nil && !name.MatchString(service.Key.Name()) || group != nil && !group.MatchString(service.Key.Group()) ||
+		if !name.matches(service.Key.Name()) || !group.matches(service.Key.Group()) ||
 			hasIPCount && service.Len() == 0 || instance != "" && !hasInstance(service, instance) {
 			continue
 		}
 		kept = append(kept, service)
 	}
-	return kept, nil
+	return kept, cmp.Or(name.err(), group.err())
 }
 
 // hasInstance tells whether the service has an instance with the ip, or `ip:port`.

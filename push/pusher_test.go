@@ -68,6 +68,26 @@ func TestPusher_AnswerThatIsOlderThanAPushIsFollowedByThePresentState(t *testing
 	}
 }
 
+// A client that throws the answer to its renewal away must still hear of the change.
+func TestPusher_RenewalBetweenAChangeAndItsPushDoesNotStandForThePush(t *testing.T) {
+	w := newWorld(t, nil)
+	c := newClient(t, "127.0.0.1")
+	c.subscribe(w, key("orders"), nil)
+	w.current.Store(false) // holds pushes back
+	changed := w.put(key("orders"), "10.0.0.1", 80)
+	c.subscribe(w, key("orders"), nil)
+	w.current.Store(true)
+	r := c.receive()
+	if r.LastRefTime != changed.Stamp || len(r.list.Hosts) != 1 {
+		t.Errorf("%+v", r)
+	}
+	c.ack(r, `%d`)
+	c.subscribe(w, key("orders"), nil)
+	if r, came := c.receiveWithin(50 * time.Millisecond); came {
+		t.Errorf("a renewal without a change was followed by %+v", r)
+	}
+}
+
 func TestPusher_ChangeWhileSendingIsSentAfterwards(t *testing.T) {
 	w := newWorld(t, nil)
 	c := newClient(t, "127.0.0.1")

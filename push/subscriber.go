@@ -62,7 +62,8 @@ func (p *Pusher) Subscribe(s registry.Subscriber, told *registry.Service) (grant
 	now := time.Now()
 	p.mu.Lock()
 	sub := p.subs[keyOf(&s)]
-	if sub == nil {
+	known := sub != nil
+	if !known {
 		if sub = p.add(s); sub == nil {
 			p.mu.Unlock()
 			p.metrics.refused.Inc()
@@ -71,7 +72,7 @@ func (p *Pusher) Subscribe(s registry.Subscriber, told *registry.Service) (grant
 	}
 	sub.expires = now.Add(p.opts.Lease)
 	sub.Named = s.Named
-	sub.answered(told)
+	sub.answered(told, known)
 	again := sub.again
 	p.mu.Unlock()
 	// A change between the caller's look at the service and the moment at which the
@@ -83,13 +84,15 @@ func (p *Pusher) Subscribe(s registry.Subscriber, told *registry.Service) (grant
 }
 
 // answered notes what the client is about to be told in answer to its query. A push of
-// something newer may reach it before: then the present state is pushed once more.
-func (sub *subscriber) answered(told *registry.Service) {
+// something newer may reach it before: then the present state is pushed once more. The
+// answer to who renews a subscription stands for no push: Java and Node.js throw it away
+// when a push came since their query before.
+func (sub *subscriber) answered(told *registry.Service, renews bool) {
 	stamp, empty := stampOf(told)
 	switch {
 	case told == nil && !sub.empty, told != nil && stamp < sub.told:
 		sub.again = true
-	case told != nil:
+	case told != nil && !renews:
 		sub.told, sub.empty = stamp, empty
 	}
 }

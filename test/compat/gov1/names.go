@@ -112,8 +112,8 @@ func (s *suite) servicePages() error {
 	return nil
 }
 
-// subscription: the client must hear of each change, by a push or by its next poll. How
-// soon a push comes is not checked here.
+// subscription: the client must hear of each change, by a push or by its next poll.
+// That it is a push is checked on a cluster that is idle.
 func (s *suite) subscription() error {
 	c, err := s.client("")
 	if err != nil {

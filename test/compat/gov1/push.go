@@ -198,7 +198,9 @@ func (s *suite) askedKilled() error {
 			return err
 		}
 		err = s.pushedByAnother(e, left)
+		start := time.Now()
 		_, err2 := s.Fault("start", id)
+		probe.Note("%s was ready %s after its start", id, time.Since(start).Round(10*time.Millisecond))
 		return errors.Join(err, err2)
 	})
 }

@@ -2,7 +2,7 @@
 // Checks that changes come by push and not by a poll, on a cluster that nobody else uses.
 
 const assert = require('assert');
-const { servers, alone, fault, until, count, sleep } = require('./world');
+const { servers, alone, fault, until, count } = require('./world');
 const { newClient, instance, register, deregister, soon } = require('./client');
 const { Series, subscribed, pollInterval } = require('./series');
 
@@ -69,13 +69,12 @@ async function lastPushed() {
     const series = new Series(servers.slice(0, 1));
     await series.step('the first came', () => register(changer, name, instance(1)), ear.heard('1*1'));
     const before = ear.told.length;
-    await series.step('the last went', () => deregister(changer, name, instance(1)), async () => performance.now());
+    await series.step('the last went', () => deregister(changer, name, instance(1)), async () => undefined);
     await count(soon, { name }, 0);
     // It has acknowledged, so it has decided.
     assert.strictEqual(ear.told.length, before, 'callbacks after the last went');
     assert.deepStrictEqual((await watcher.getAllInstances(name, undefined, 'DEFAULT')).map(h => h.port), [1]);
     await series.step('another came', () => register(changer, name, instance(2)), ear.heard('2*1'));
-    series.took.splice(1, series.took.length > 2 ? 1 : 0); // that of the callback that does not come
     series.verdict('last instance gone and another come');
   });
 }
@@ -104,7 +103,6 @@ async function askedKilled() {
     } finally {
       await fault('start', id);
     }
-    await sleep(1000);
   });
 }
 

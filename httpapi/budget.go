@@ -10,8 +10,8 @@ import (
 // are shorter, and those are never refused.
 const freeBytes = 32 << 10
 
-// budget bounds the memory that the long bodies of all requests hold at a time. It is safe
-// for concurrent use.
+// budget counts the memory that one kind of thing holds, the long bodies of all requests
+// for example. It is safe for concurrent use.
 type budget struct{ used atomic.Int64 }
 
 // hold counts what a request holds of the bodies' memory until it ends, in place of what

@@ -104,7 +104,10 @@ type Options struct {
 	MaxBody int64
 	// MaxBodies bounds the memory that all long bodies hold together, in bytes.
 	MaxBodies int64
-	MaxHeader int
+	// MaxStreams bounds the memory that long events hold while clients take them, in bytes. A
+	// stream that would be over it ends.
+	MaxStreams int64
+	MaxHeader  int
 	// HeaderTimeout, RequestTimeout, AnswerTimeout and IdleTimeout bound how long a
 	// client may take to send a header, to send a whole request, to take an answer,
 	// and to stay connected without a request.
@@ -125,6 +128,7 @@ func DefaultOptions() Options {
 		ReadTimeout:    3 * time.Second,
 		MaxBody:        1 << 20,
 		MaxBodies:      256 << 20,
+		MaxStreams:     256 << 20,
 		MaxHeader:      64 << 10,
 		HeaderTimeout:  10 * time.Second,
 		RequestTimeout: 30 * time.Second,
@@ -150,7 +154,8 @@ func (o Options) validate() error {
 	need(o.Cluster != nil, "no Cluster")
 	need(o.Logger != nil, "no Logger")
 	need(o.WriteTimeout > 0 && o.ReadTimeout > 0, "WriteTimeout and ReadTimeout must be positive")
-	need(o.MaxBody > 0 && o.MaxBodies > 0 && o.MaxHeader > 0, "MaxBody, MaxBodies and MaxHeader must be positive")
+	need(o.MaxBody > 0 && o.MaxBodies > 0 && o.MaxHeader > 0 && o.MaxStreams > 0,
+		"MaxBody, MaxBodies, MaxHeader and MaxStreams must be positive")
 	need(o.HeaderTimeout > 0 && o.RequestTimeout > 0 && o.AnswerTimeout > 0 && o.IdleTimeout > 0,
 		"HeaderTimeout, RequestTimeout, AnswerTimeout and IdleTimeout must be positive")
 	need(o.Heartbeat > 0, "Heartbeat must be positive")

@@ -26,6 +26,8 @@ type Server struct {
 	metrics *metrics
 	lists   *listCache
 	bodies  budget
+	streams budget
+	renders chan struct{} // the turns of streams
 	once    onceLog
 	paths   map[string]bool // of Nacos' routes; not changed after New
 	headers answerHeaders
@@ -55,7 +57,8 @@ func New(opts Options) (*Server, error) {
 	if opts.Auth == nil {
 		opts.Auth = auth.New(auth.Options{Accounts: opts.Reader.Accounts})
 	}
-	s := &Server{opts: opts, log: opts.Logger, metrics: m, lists: newListCache(opts.ListCacheBytes, m)}
+	s := &Server{opts: opts, log: opts.Logger, metrics: m, lists: newListCache(opts.ListCacheBytes, m),
+		renders: make(chan struct{}, rendersAtOnce)}
 	s.headers.node = []string{opts.Cluster.NodeID()}
 	s.pool.New = func() any { return &request{srv: s} }
 	s.engine = s.newEngine()

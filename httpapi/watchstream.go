@@ -21,11 +21,28 @@ var (
 	noBuffer   = []string{"no"}
 )
 
-// eventStream writes server-sent events.
+const (
+	// streamChunk is about how much is gathered before it is written, and how much memory
+	// a stream keeps between two events.
+	streamChunk = 32 << 10
+	// rendersAtOnce is how many streams build their texts at a time. When thousands wake for
+	// one event the rest waits its turn: queued for the processors, they would keep Raft's
+	// heartbeats from being sent.
+	rendersAtOnce = 4
+)
+
+// errStreamMemory ends a stream whose client is to come back, when all together hold too much.
+var errStreamMemory = errors.New("streams hold too much memory")
+
+// eventStream writes server-sent events. Its texts are built in turn with other streams'
+// and written beside them: a client that does not read holds up nobody.
 type eventStream struct {
-	w  io.Writer
-	rc *http.ResponseController
-	b  []byte
+	w      io.Writer
+	rc     *http.ResponseController
+	b      []byte
+	turns  chan struct{}
+	memory *budget
+	limit  int64
 }
 
 // streamWatch tells of everything as it happens, until the client leaves or the node
@@ -35,7 +52,8 @@ func (s *Server) streamWatch(r *request, stream WatchStream) error {
 	h["Cache-Control"] = noStore
 	h["X-Accel-Buffering"] = noBuffer // proxies of one kind hold back what they are not told to pass on
 	r.head(http.StatusOK, typeEvents)
-	out := &eventStream{w: r.gin.Writer, rc: http.NewResponseController(r.gin.Writer)}
+	out := &eventStream{w: r.gin.Writer, rc: http.NewResponseController(r.gin.Writer), turns: s.renders,
+		memory: &s.streams, limit: s.opts.MaxStreams}
 	if out.comment("watching", 0) != nil {
 		return nil
 	}
@@ -66,6 +84,8 @@ func next(ctx context.Context, stream WatchStream, wait time.Duration) (registry
 // batch writes a batch, one event for each object. Only the last has an id: who loses the
 // connection in between asks for the whole batch again.
 func (e *eventStream) batch(batch registry.WatchBatch) error {
+	e.turns <- struct{}{}
+	defer func() { <-e.turns }()
 	err := eachObject(nil, batch, func(object []byte, last bool) error {
 		if last {
 			e.b = strconv.AppendUint(append(e.b, "id: "...), batch.Index, 10)
@@ -73,14 +93,29 @@ func (e *eventStream) batch(batch registry.WatchBatch) error {
 		}
 		e.b = append(append(e.b, "data: "...), object...)
 		e.b = append(e.b, "\n\n"...)
-		if len(e.b) < 32<<10 {
+		if len(e.b) < streamChunk {
 			return nil
 		}
-		return e.flush()
+		return e.send(len(object))
 	})
-	if err != nil {
+	if err != nil || len(e.b) == 0 {
 		return err
 	}
+	return e.send(0)
+}
+
+// send is flush for who has the turn: others have it meanwhile. What is held while the
+// client takes the bytes counts, with the object that they were made of.
+func (e *eventStream) send(object int) error {
+	held := int64(cap(e.b) + object)
+	if held > 2*streamChunk {
+		defer e.memory.used.Add(-held)
+		if e.memory.used.Add(held) > e.limit {
+			return errStreamMemory
+		}
+	}
+	<-e.turns
+	defer func() { e.turns <- struct{}{} }()
 	return e.flush()
 }
 
@@ -99,7 +134,9 @@ func (e *eventStream) comment(text string, index uint64) error {
 func (e *eventStream) flush() error {
 	extend(e.rc, streamWriteTimeout)
 	_, err := e.w.Write(e.b)
-	e.b = e.b[:0]
+	if e.b = e.b[:0]; cap(e.b) > 2*streamChunk {
+		e.b = nil
+	}
 	if err != nil {
 		return err
 	}

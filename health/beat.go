@@ -96,15 +96,21 @@ func (k *Keeper) ask(ctx context.Context, key registry.InstanceKey, in *registry
 func decided(v registry.Verdict) bool { return v != registry.BeatStale && v != registry.BeatPending }
 
 func (k *Keeper) askOnce(ctx context.Context, w waiter) (registry.Verdict, error) {
-	l := k.lead.Load()
-	if l == nil {
-		return k.collector.submit(ctx, w)
+	var verdict registry.Verdict
+	var err error
+	if l := k.lead.Load(); l == nil {
+		verdict, err = k.collector.submit(ctx, w)
+	} else {
+		ref := w.known
+		if w.byKey {
+			ref = registry.LeaseRef{}
+		}
+		verdict = l.verdict(ref, w.key, l.table.leaseTime())
 	}
-	ref := w.known
-	if w.byKey {
-		ref = registry.LeaseRef{}
+	if l := k.lead.Load(); l != nil && verdict == registry.BeatRenewed {
+		l.renewals.wait(ctx, w.known.Number)
 	}
-	return l.verdict(ref, w.key, l.table.leaseTime()), nil
+	return verdict, err
 }
 
 // unknown answers the beat of an instance that the leader does not know.

@@ -59,7 +59,9 @@ func (f *fleet) heard(ref registry.LeaseRef) {
 func (f *fleet) beatOnce(r *rand.Rand, key registry.InstanceKey, ref registry.LeaseRef) {
 	for _, i := range r.Perm(3) {
 		f.heard(ref)
-		if _, err := f.node(fmt.Sprintf("n%d", i+1)).keeper.Beat(f.ctx, registry.Beat{Key: key}); err == nil {
+		n := f.node(fmt.Sprintf("n%d", i+1))
+		_, err := n.keeper.Beat(f.ctx, registry.Beat{Key: key})
+		if err == nil && !n.crashed() { // who crashed meanwhile answered nothing
 			return
 		}
 	}

@@ -46,8 +46,8 @@ func (k *Keeper) Run(ctx context.Context) error { return k.collector.run(ctx) }
 
 // Renew refreshes the lease of an identical re-registration, which then needs no log
 // entry. It is false, and the registration has to go through the log, when this node
-// does not lead, the lease was granted anew, its instance is unhealthy, or a flip or
-// eviction of it is in flight.
+// does not lead, the lease was granted anew, its instance is unhealthy, a flip or
+// eviction of it is in flight, or other nodes may note it as silent.
 func (k *Keeper) Renew(ref registry.LeaseRef) bool {
 	l := k.lead.Load()
 	return l != nil && l.table.renew(ref, l.table.leaseTime())

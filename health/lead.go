@@ -21,7 +21,7 @@ type lead struct {
 	prober *probe.Prober
 
 	recoveries *leaseQueue
-	renewals   *leaseQueue // leases that the other nodes are to be told of
+	renewals   *renewals
 
 	mu sync.Mutex
 	// quiet are the leases to be listed after the last scan, made at quietAt in lease time
@@ -47,7 +47,7 @@ type dueLeases struct {
 func (k *Keeper) Lead(ctx context.Context, term uint64) {
 	l := &lead{
 		Keeper: k, term: term, due: make(chan dueLeases),
-		recoveries: newLeaseQueue(), renewals: newLeaseQueue(), told: make(map[string]time.Duration),
+		recoveries: newLeaseQueue(), renewals: newRenewals(), told: make(map[string]time.Duration),
 	}
 	known := k.silentBefore(ctx, term)
 	l.table = newTable(k.opts.Now, known, l.recoveries.add)

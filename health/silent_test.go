@@ -156,3 +156,29 @@ func TestFindings_SampleTakesEverybodyInTurn(t *testing.T) {
 		t.Errorf("%.2f of those drawn have a high number, want half", share)
 	}
 }
+
+func TestBeat_OfAListedLeaseIsAnsweredWhenOthersKnow(t *testing.T) {
+	inWorld(t, func(w *world, n1, n2, _ *node) {
+		key := w.register(specOf(address(1)))
+		time.Sleep(8 * time.Second)
+		for _, row := range []struct {
+			link, want time.Duration
+		}{{50 * time.Millisecond, 50 * time.Millisecond}, {0, 0}, {time.Minute, 0}} {
+			w.with(func() { w.tellTime = row.link })
+			began := time.Now()
+			n1.beat(key)
+			if took := time.Since(began); took != row.want {
+				t.Errorf("answered after %s, want %s", took, row.want)
+			}
+		}
+		if got := n2.keeper.Silent(); len(got.Leases) != 1 || got.Leases[0].Age != 0 {
+			t.Errorf("another node notes %+v", got)
+		}
+		time.Sleep(8 * time.Second) // listed again
+		began := time.Now()
+		n1.beat(key)
+		if took := time.Since(began); took != tellPatience {
+			t.Errorf("answered after %s while the others don't answer, want %s", took, tellPatience)
+		}
+	})
+}

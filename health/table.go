@@ -101,7 +101,8 @@ func (t *table) renew(ref registry.LeaseRef, now time.Duration) bool {
 	if word&flagListed != 0 {
 		t.unlist(ref)
 	}
-	const all = flagUsed | flagHealthy | flagFlipping | flagEvicting
+	// Of a lease that others note as silent an entry in the log is the better news.
+	const all = flagUsed | flagHealthy | flagFlipping | flagEvicting | flagListed
 	return word&all == flagUsed|flagHealthy
 }
 
@@ -114,10 +115,10 @@ func (t *table) unlist(ref registry.LeaseRef) {
 	if !s.holds(ref.Grant) || word&flagListed == 0 {
 		return
 	}
-	s.word.Store(word &^ flagListed)
 	if t.renewed != nil {
-		t.renewed(ref)
+		t.renewed(ref) // first: who sees no mark may rely on the others being told
 	}
+	s.word.Store(word &^ flagListed)
 }
 
 // wantRecovery queues the recovery of an unhealthy lease, once.

@@ -11,8 +11,6 @@ const (
 	// askPatience bounds the question to the other nodes at a take-over; until it is
 	// answered they keep the beats that come.
 	askPatience = 250 * time.Millisecond
-	// tellPatience bounds one statement to the other nodes.
-	tellPatience = 250 * time.Millisecond
 	// silentValid is how old a list may be at a take-over. In an older one too many may
 	// have come back without this node's knowledge.
 	silentValid = 10 * time.Second
@@ -109,24 +107,3 @@ func usable(n registry.SilentNotes, term uint64) bool {
 }
 
 func ms(n uint32) time.Duration { return time.Duration(n) * time.Millisecond }
-
-// tellLoop tells the other nodes of leases that were renewed while they may note them as
-// silent, at once: what was only this leader's knowledge is lost if it dies. One statement
-// is under way at a time; what comes meanwhile goes with the next.
-func (l *lead) tellLoop(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-l.renewals.wake:
-		}
-		refs := l.renewals.take()
-		for len(refs) > 0 && ctx.Err() == nil {
-			n := min(len(refs), maxSilent)
-			telling, cancel := context.WithTimeout(ctx, tellPatience)
-			l.opts.Peers.TellRenewed(telling, refs[:n])
-			cancel()
-			refs = refs[n:]
-		}
-	}
-}

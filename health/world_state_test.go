@@ -332,7 +332,10 @@ func (n *node) AskSilent(ctx context.Context) (all []registry.SilentNotes) {
 }
 
 func (n *node) TellRenewed(ctx context.Context, refs []registry.LeaseRef) {
-	if !sleep(ctx, time.Millisecond) {
+	n.mu.Lock()
+	takes := n.tellTime
+	n.mu.Unlock()
+	if !sleep(ctx, takes) {
 		return
 	}
 	for _, other := range n.others() {

@@ -41,8 +41,9 @@ type world struct {
 	proposeErr func(registry.Command) (err error, applied bool)
 	before     func(registry.Command)
 	sendErr    func(from string) error
-	unfit      bool // answers to batches are cut short
-	apart      bool // nodes cannot ask each other
+	unfit      bool          // answers to batches are cut short
+	apart      bool          // nodes cannot ask each other
+	tellTime   time.Duration // how long it takes to tell others of renewed leases
 }
 
 // logged is an applied command with the time of its application.
@@ -73,6 +74,7 @@ func newWorld(t *testing.T) *world {
 		t: t, state: registry.NewState(), leases: make(map[uint32]registry.Lease),
 		tombs: make(map[registry.InstanceKey]int64), switches: registry.DefaultSwitches(),
 		nodes: make(map[string]*node), observers: make(map[int]registry.LeaseObserver),
+		tellTime: time.Millisecond,
 	}
 }
 
@@ -152,6 +154,12 @@ func (w *world) crash() (id string) {
 	n.endRun()
 	<-n.ran
 	return n.id
+}
+
+func (n *node) crashed() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.down
 }
 
 // node is a node as it is at present.

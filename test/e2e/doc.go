@@ -2,7 +2,7 @@
 // nodes are killed, stopped, drained, wiped and filled up while clients go on.
 //
 // `go test ./test/e2e` runs each test in a short form with short timeouts per instance,
-// about two minutes in all. With ROLLCALL_E2E=long in the environment the leader is
+// about four minutes in all. With ROLLCALL_E2E=long in the environment the leader is
 // killed 20 times instead of three, pauses last 40 s, and expiry is also measured with
 // the default timeouts of 15 and 30 s; that takes about ten minutes.
 //

@@ -9,7 +9,9 @@ import (
 const (
 	// busyPause is until an entry is looked at again that somebody talks about.
 	busyPause = 200 * time.Millisecond
-	// retryFirst and retryLongest are between repeats of what a server did not take.
+	// retryFirst and retryLongest are between repeats of what a server did not take, but
+	// beats go out at their interval all the same unless that is below retryLeast.
+	retryLeast   = 50 * time.Millisecond
 	retryFirst   = 500 * time.Millisecond
 	retryLongest = 15 * time.Second
 	// refusedPause is between repeats of what a server refuses.
@@ -120,7 +122,7 @@ func (c *Client) tendBeat(ctx context.Context, e *entry, work entry) {
 		if time.Since(e.alive) > e.want.deleteTimeout() {
 			c.table.setRegistered(e, false)
 		}
-		c.table.schedule(e, min(retryAfter(err, e.failures), jitter(e.interval, beatJitter)))
+		c.table.schedule(e, min(retryAfter(err, e.failures), max(jitter(e.interval, beatJitter), retryLeast)))
 		if e.failures == 1 {
 			c.opts.Logger.Warn("beat failed", "instance", e.key, "error", err)
 		}

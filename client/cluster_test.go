@@ -113,6 +113,13 @@ func TestCluster_LeaderFollowerAndAllDie(t *testing.T) {
 	}
 	w.check(t, "after two deaths")
 
+	allDie(t, c, provider, service, n)
+	w.check(t, "after all died and came back")
+}
+
+// allDie stops all nodes, registers one more instance meanwhile, and starts them again.
+func allDie(t *testing.T, c *clustertest.Cluster, provider *client.Client, service *client.Service, n int) {
+	t.Helper()
 	for _, m := range c.Running() {
 		m.Stop()
 	}
@@ -127,7 +134,6 @@ func TestCluster_LeaderFollowerAndAllDie(t *testing.T) {
 	}
 	c.WaitReady()
 	c.Until("everybody back", func() bool { return healthy(service) == n+1 })
-	w.check(t, "after all died and came back")
 }
 
 // A node that is cut off goes on streaming nothing. The list shows it, and the stream moves.

@@ -64,3 +64,9 @@ func refused(err error) bool {
 	var e *ServerError
 	return errors.As(err, &e) && e.Refused()
 }
+
+// denied tells that the server refuses for lack of rights.
+func denied(err error) bool {
+	var e *ServerError
+	return errors.As(err, &e) && (e.Status == 401 || e.Status == 403)
+}

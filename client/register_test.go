@@ -155,6 +155,24 @@ func TestBeat_IntervalFromTheReply(t *testing.T) {
 	until(t, "a fast row of beats", func() bool { return s.Beats() > 10 })
 }
 
+// A server that only fails is not hammered, however short the interval.
+func TestBeat_AFailingServerIsSpared(t *testing.T) {
+	s := startFake(t)
+	c := newClient(t, nil, s.URL())
+	r := quick("orders", "10.0.0.1", 80)
+	r.Metadata[client.MetaBeatInterval] = "1"
+	must(t, c.Register(t.Context(), r))
+	s.Fail(http.StatusServiceUnavailable)
+	n := s.Requests(beatRequest)
+	throughout(t, time.Second, "patient", func() bool { return s.Requests(beatRequest) < n+50 })
+	s.Fail(0)
+	s.BeatInterval(50 * time.Millisecond)
+	n = s.Beats()
+	until(t, "beats again", func() bool { return s.Beats() > n+3 })
+}
+
+const beatRequest = "PUT /nacos/v1/ns/instance/beat"
+
 // slowBeats holds beats back and lets a test see what is on its way.
 type slowBeats struct {
 	http.RoundTripper

@@ -20,8 +20,8 @@ type Service struct {
 //
 // It waits for the first list, at most as long as Options.Timeout. When no server gives
 // one, the list of the disk cache or the fail-over directory is used instead, and when
-// there is none either the error matches ErrUnavailable. A service that does not exist
-// is no error but empty. Each handle needs its own Close.
+// there is none either the error matches ErrUnavailable, or is the *ServerError of a
+// refusal. A service that does not exist is no error but empty. Each handle needs its own Close.
 func (c *Client) Follow(ctx context.Context, name ServiceName, clusters ...string) (*Service, error) {
 	s, err := c.FollowLazy(name, clusters...)
 	if err != nil {

@@ -61,8 +61,8 @@ func newTransport(o Options) *http.Transport {
 }
 
 // do asks servers in turn until one answers, over and over until the deadline unless the
-// call says once. Errors: *ServerError when the answer is a refusal, ErrUnavailable with
-// the last failure otherwise, or the context's.
+// call says once. Errors: *ServerError when the answer is a refusal or rights are lacking,
+// otherwise ErrUnavailable with the last failure, which may be the context's.
 func (c *Client) do(ctx context.Context, q call) (reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.opts.Timeout)
 	defer cancel()
@@ -79,6 +79,9 @@ func (c *Client) do(ctx context.Context, q call) (reply, error) {
 			if ctx.Err() != nil {
 				break
 			}
+		}
+		if denied(last) {
+			return reply{}, last // rights do not change within a call
 		}
 		if q.once || !c.pause(ctx, pause) {
 			return reply{}, fmt.Errorf("%s: %w: %w", q.op, ErrUnavailable, last)

@@ -53,6 +53,14 @@ func listed(c *nodes.Cluster, want int) func() bool {
 	}
 }
 
+// restart starts nodes and waits until all are ready.
+func restart(c *nodes.Cluster, which ...*nodes.Node) {
+	for _, n := range which {
+		n.Start()
+	}
+	c.WaitReady(c.Nodes()...)
+}
+
 // A provider lives through the death of the leader, of a follower and of all nodes, and
 // is gone from the lists at once when it is told to end.
 func TestProvider_LivesThroughDeathsAndLeavesAtOnce(t *testing.T) {
@@ -69,12 +77,10 @@ func TestProvider_LivesThroughDeathsAndLeavesAtOnce(t *testing.T) {
 	leader := c.Leader()
 	leader.Kill()
 	c.Leader()
-	leader.Start()
-	c.WaitReady(c.Nodes()...)
+	restart(c, leader)
 	follower := c.Others(c.Leader())[0]
 	follower.Kill()
-	follower.Start()
-	c.WaitReady(c.Nodes()...)
+	restart(c, follower)
 	c.Until("the provider listed after two deaths", listed(c, 1))
 	if seen := stop(); len(seen) > 0 {
 		t.Errorf("not always there: %v", seen)
@@ -83,10 +89,7 @@ func TestProvider_LivesThroughDeathsAndLeavesAtOnce(t *testing.T) {
 	for _, n := range c.Nodes() {
 		n.Kill()
 	}
-	for _, n := range c.Nodes() {
-		n.Start()
-	}
-	c.WaitReady(c.Nodes()...)
+	restart(c, c.Nodes()...)
 	c.Until("the provider listed after the death of all", listed(c, 1))
 
 	if err := provider.Process.Signal(syscall.SIGTERM); err != nil {

@@ -14,6 +14,17 @@ import (
 	"github.com/rollcall-io/rollcall/client/httprr"
 )
 
+// backend is an instance of orders that says its name.
+func backend(t *testing.T, registry *fake.Server, name string) {
+	t.Helper()
+	b := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, "%s %s?%s %s", name, r.URL.Path, r.URL.RawQuery, r.Header.Get("X-Forwarded-For"))
+	}))
+	t.Cleanup(b.Close)
+	at := b.Listener.Addr().(*net.TCPAddr)
+	registry.Put(fake.Instance{Service: "orders", IP: at.IP.String(), Port: at.Port, Weight: 1, Enabled: true, Healthy: true})
+}
+
 func TestProxy_ByName(t *testing.T) {
 	registry, err := fake.Start()
 	if err != nil {
@@ -21,12 +32,7 @@ func TestProxy_ByName(t *testing.T) {
 	}
 	defer registry.Stop()
 	for _, name := range []string{"one", "two", "three"} {
-		backend := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			fmt.Fprintf(w, "%s %s?%s %s", name, r.URL.Path, r.URL.RawQuery, r.Header.Get("X-Forwarded-For"))
-		}))
-		defer backend.Close()
-		at := backend.Listener.Addr().(*net.TCPAddr)
-		registry.Put(fake.Instance{Service: "orders", IP: at.IP.String(), Port: at.Port, Weight: 1, Enabled: true, Healthy: true})
+		backend(t, registry, name)
 	}
 	c, err := client.New(client.Options{Servers: []string{registry.URL()}})
 	if err != nil {

@@ -289,6 +289,18 @@ func BenchmarkScan1M(b *testing.B) {
 	}
 }
 
+// BenchmarkScan1MUnseen is the scan in the first interval of a term, when nobody has beaten.
+func BenchmarkScan1MUnseen(b *testing.B) {
+	t := filled(1_000_000)
+	t.start = time.Hour
+	var f findings
+	b.ReportAllocs()
+	for b.Loop() {
+		t.scan(time.Hour+time.Second, &f)
+	}
+	b.ReportMetric(float64(len(f.fresh)), "listed")
+}
+
 func BenchmarkTakeOver1M(b *testing.B) {
 	for b.Loop() {
 		filled(1_000_000)

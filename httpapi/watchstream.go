@@ -22,9 +22,11 @@ var (
 )
 
 const (
-	// streamChunk is about how much is gathered before it is written, and how much memory
-	// a stream keeps between two events.
+	// streamChunk is about how much is gathered before it is written.
 	streamChunk = 32 << 10
+	// streamKeep is how much memory a stream keeps between two events, and may hold without
+	// being counted.
+	streamKeep = 8 << 10
 	// rendersAtOnce is how many streams build their texts at a time. When thousands wake for
 	// one event the rest waits its turn: queued for the processors, they would keep Raft's
 	// heartbeats from being sent.
@@ -108,7 +110,7 @@ func (e *eventStream) batch(batch registry.WatchBatch) error {
 // client takes the bytes counts, with the object that they were made of.
 func (e *eventStream) send(object int) error {
 	held := int64(cap(e.b) + object)
-	if held > 2*streamChunk {
+	if held > streamKeep {
 		defer e.memory.used.Add(-held)
 		if e.memory.used.Add(held) > e.limit {
 			return errStreamMemory
@@ -134,7 +136,7 @@ func (e *eventStream) comment(text string, index uint64) error {
 func (e *eventStream) flush() error {
 	extend(e.rc, streamWriteTimeout)
 	_, err := e.w.Write(e.b)
-	if e.b = e.b[:0]; cap(e.b) > 2*streamChunk {
+	if e.b = e.b[:0]; cap(e.b) > streamKeep {
 		e.b = nil
 	}
 	if err != nil {

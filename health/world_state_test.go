@@ -309,40 +309,6 @@ func (n *node) SendBeats(ctx context.Context, b registry.BeatBatch) (registry.Be
 	return to.keeper.HandleBeats(ctx, b)
 }
 
-// others are the nodes that this one can reach, but itself.
-func (n *node) others() (all []*node) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for _, other := range n.nodes {
-		if other.id != n.id && !other.down && !n.apart {
-			all = append(all, other)
-		}
-	}
-	return all
-}
-
-func (n *node) AskSilent(ctx context.Context) (all []registry.SilentNotes) {
-	if !sleep(ctx, time.Millisecond) {
-		return nil
-	}
-	for _, other := range n.others() {
-		all = append(all, other.keeper.Silent())
-	}
-	return all
-}
-
-func (n *node) TellRenewed(ctx context.Context, refs []registry.LeaseRef) {
-	n.mu.Lock()
-	takes := n.tellTime
-	n.mu.Unlock()
-	if !sleep(ctx, takes) {
-		return
-	}
-	for _, other := range n.others() {
-		other.keeper.Renewed(refs)
-	}
-}
-
 // count is the number of applied commands that suit.
 func (w *world) count(suits func(registry.Command) bool) (n int) {
 	for _, l := range w.commands() {

@@ -60,6 +60,13 @@ func (b *beater) mustBeHealthy(asked, answered time.Time) bool {
 	return answered.Sub(b.sent) <= b.down && asked.Sub(b.suspectAt) > oracleLag
 }
 
+// silence is the time since the newest acknowledged beat was sent.
+func (b *beater) silence(now time.Time) time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return now.Sub(b.sent)
+}
+
 func (b *beater) run(ctx context.Context, c *Cluster, service string) {
 	tick := time.NewTicker(b.beat)
 	defer tick.Stop()
@@ -127,7 +134,7 @@ func (o *oracle) judge(m *Member, hosts []Host, listed map[int]bool, asked, answ
 		o.judged++
 		if up, found := healthy[port]; !up {
 			o.wrong = append(o.wrong, fmt.Sprintf("%s: %d listed %v, healthy %v, though its beat of %s ago was acknowledged",
-				m.ID, port, found, up, answered.Sub(b.sent)))
+				m.ID, port, found, up, b.silence(answered)))
 		}
 	}
 }

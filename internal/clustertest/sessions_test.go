@@ -130,7 +130,7 @@ func TestCluster_LocalReadsWithMinIndexNeverGoBack(t *testing.T) {
 	}
 	row.Note = fmt.Sprintf("%d reads", reads)
 	t.Logf("%d reads, %d writes acknowledged of %d", reads, row.Acknowledged, row.Operations)
-	if reads < 500 {
+	if reads < 5*rounds { // a machine that does much else manages few; none would prove nothing
 		t.Errorf("only %d reads", reads)
 	}
 }

@@ -20,6 +20,8 @@ func timeouts(interval, beat, deletion int) string {
 var (
 	brief   = timeouts(300, 1500, 3000)
 	lasting = timeouts(5000, 600_000, 900_000)
+	// unhurried leaves a busy machine seconds for what comes before the first beat.
+	unhurried = timeouts(300, 5000, 8000)
 )
 
 // beating sends beats of instances until stop is called, each to the next node when one
@@ -166,10 +168,6 @@ func TestTwoClusters_BeatsOfOneDoNotRenewTheOther(t *testing.T) {
 	})
 }
 
-// lasting are timeouts of 5 and 8 s: sixty registrations and a stop come before the first
-// beat, and a busy machine takes seconds for them.
-const lasting = "metadata=%7B%22preserved.heart.beat.interval%22%3A%22300%22%2C%22preserved.heart.beat.timeout%22%3A%225000%22%2C%22preserved.ip.delete.timeout%22%3A%228000%22%7D"
-
 // TestDeadClients_LeaveWhileANodeIsDown: expiry was the duty of the node that owned the
 // instance, and with that node down nobody did it
 // (alibaba/nacos #3337, #4829, #3110; alibaba/spring-cloud-alibaba #3415).
@@ -178,7 +176,7 @@ func TestDeadClients_LeaveWhileANodeIsDown(t *testing.T) {
 		t.Run(down, func(t *testing.T) {
 			c := startCluster(t)
 			for i := range 60 {
-				c.Members()[i%3].MustRegister("svc", "10.1.0.1", 1000+i, lasting)
+				c.Members()[i%3].MustRegister("svc", "10.1.0.1", 1000+i, unhurried)
 			}
 			victim := c.Leader()
 			if down == "follower" {

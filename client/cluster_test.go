@@ -155,6 +155,23 @@ func TestCluster_StreamAtANodeThatIsCutOff(t *testing.T) {
 	c.Heal()
 }
 
+// A stream that tells of every change is kept, whatever lists show before it does.
+func TestCluster_StreamThatTellsIsKept(t *testing.T) {
+	c, servers := cluster(t, nil)
+	provider := newClient(t, nil, servers...)
+	pool := &http.Transport{}
+	t.Cleanup(pool.CloseIdleConnections)
+	first := &firstWatch{RoundTripper: pool, to: strings.TrimPrefix(c.Followers()[0].HTTP, "http://")}
+	consumer := newClient(t, func(o *client.Options) { o.PollInterval, o.Transport = 10*time.Millisecond, first }, servers...)
+	service := follow(t, consumer)
+	until(t, "stream", func() bool { return first.streams.Load() == 1 })
+	for i := range 40 {
+		must(t, provider.Register(t.Context(), steady("orders", 80+i)))
+		until(t, "the instance", func() bool { return healthy(service) == i+1 })
+	}
+	throughout(t, 1500*time.Millisecond, "only stream", func() bool { return first.streams.Load() == 1 })
+}
+
 // firstWatch sends the first stream to a node of the test's choice.
 type firstWatch struct {
 	http.RoundTripper

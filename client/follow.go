@@ -44,6 +44,7 @@ type follower struct {
 	wantIndex atomic.Uint64            // what streams told of
 	wantStamp atomic.Int64             // what pushes told of
 	streaming atomic.Bool
+	told      atomic.Uint64 // events of streams
 
 	mu         sync.Mutex
 	live       *Snapshot // the newest list
@@ -55,8 +56,9 @@ type follower struct {
 	olderSince time.Time // when the row of older lists began
 	cacheFor   time.Duration
 	unsaved    bool
-	outcome    string // of the last list
+	outcome    string // of the last list, empty when it failed
 	cutStream  func() // ends the stream that is open
+	opened     uint64 // streams so far
 }
 
 func newFollower(c *Client, key followKey) *follower {
@@ -78,13 +80,11 @@ func (f *follower) run() {
 	defer f.save()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	failures, behind, saved, hinted := 0, 0, time.Time{}, true
+	failures, behind, saved := 0, 0, time.Time{}
+	var trust trust
 	for first := true; ; first = false {
-		asked := time.Now()
+		asked, told := time.Now(), f.told.Load()
 		err := f.fetch(f.ctx, f.missing(), true)
-		if err == nil && !hinted {
-			f.doubtStream()
-		}
 		if first {
 			if err != nil {
 				f.useDisk()
@@ -97,13 +97,14 @@ func (f *follower) run() {
 			f.save()
 			saved = time.Now()
 		}
+		if trust.check(f, asked, told) {
+			next = min(next, streamLate)
+		}
 		timer.Reset(next)
-		hinted = false
 		select {
 		case <-f.ctx.Done():
 			return
 		case <-f.wake:
-			hinted = true
 			if gap := hintGap - time.Since(asked); gap > 0 && !f.c.pause(f.ctx, gap) {
 				return
 			}
@@ -191,6 +192,7 @@ func (f *follower) fetch(ctx context.Context, minIndex uint64, once bool) error 
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.outcome = ""
 	if f.err = err; err == nil {
 		f.cacheFor = l.cacheFor()
 		f.outcome = f.put(l, r.index, number)

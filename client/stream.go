@@ -21,6 +21,8 @@ const (
 	// streamPause and streamLongest are between attempts to connect.
 	streamPause   = 200 * time.Millisecond
 	streamLongest = 15 * time.Second
+	// streamLate is how long after a list a stream may tell of what the list shows.
+	streamLate = time.Second
 	// noWatchPause is until a server that has no watch is asked again.
 	noWatchPause = 5 * time.Minute
 	// maxEventHead is how much of an event is looked at: its index stands first.
@@ -33,15 +35,35 @@ var errNoWatch = errors.New("the server has no watch")
 // errBehind: another node knew of a change that the stream has not told of.
 var errBehind = errors.New("the stream's node is behind")
 
-// doubtStream ends a stream that did not tell of what the list, asked for in its turn,
-// has just shown: the next one goes to another node. A change of that very moment costs a
-// new connection for nothing.
-func (f *follower) doubtStream() {
+// trust is whether the open stream tells of what lists show. A node that is cut off from
+// the others streams nothing and does not know it.
+type trust struct {
+	told     uint64    // events before the list before was asked for
+	doubtful time.Time // since when a list has shown what no event told; zero for no doubt
+	stream   uint64    // the stream in doubt
+}
+
+// check looks at the list that was just asked for, and ends a stream that has not told
+// within streamLate of what a list showed: the next one goes to another node. asked is
+// when the list was asked for, told what streams had told of by then. It tells whether it
+// wants to look again within streamLate.
+func (t *trust) check(f *follower, asked time.Time, told uint64) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.outcome == "changed" && f.cutStream != nil {
+	open, silent := f.cutStream != nil, f.told.Load() == t.told
+	t.told = told
+	switch {
+	case !open || !silent || t.stream != f.opened:
+		t.doubtful = time.Time{}
+	case !t.doubtful.IsZero() && asked.Sub(t.doubtful) >= streamLate:
 		f.cutStream()
+		t.doubtful = time.Time{}
 	}
+	if open && silent && t.doubtful.IsZero() && f.outcome == "changed" {
+		t.doubtful = asked
+	}
+	t.stream = f.opened
+	return !t.doubtful.IsZero()
 }
 
 // streams bounds the watch streams of a client and knows whether servers have them.
@@ -119,6 +141,7 @@ func (f *follower) stream(at *server) error {
 	f.streaming.Store(true)
 	f.mu.Lock()
 	f.cutStream = func() { cancel(errBehind) }
+	f.opened++
 	f.mu.Unlock()
 	f.kick() // from here on all is told; what came before is in the list
 	lines := bufio.NewReaderSize(resp.Body, maxEventHead)
@@ -129,6 +152,7 @@ func (f *follower) stream(at *server) error {
 			return err
 		}
 		if data, is := strings.CutPrefix(line, "data:"); is {
+			f.told.Add(1)
 			f.hint(eventIndex(data), 0, "stream")
 		}
 	}

@@ -115,7 +115,7 @@ func (c *collector) enqueue(b waiter) (*waiter, registry.Verdict, error) {
 		return nil, 0, registry.ErrNotReady
 	case c.phase == phaseClosed:
 		return nil, 0, registry.ErrShuttingDown
-	case c.cut && b.known.Number != 0:
+	case c.cut && c.everMet && b.known.Number != 0:
 		if !c.acceptsLocked(now) {
 			c.notes.forget(b.known) // refused, and yet a sign of life
 			return nil, 0, registry.ErrNoLeader

@@ -115,3 +115,28 @@ func TestKeeper_RefusesBeforeAndAfterRun(t *testing.T) {
 		}
 	})
 }
+
+// TestNodeThatHasNotMetALeaderYet_HoldsBeatsOfKnownInstances: right after its start a node
+// answered the beats of instances it knew with "no leader", though one was there.
+func TestNodeThatHasNotMetALeaderYet_HoldsBeatsOfKnownInstances(t *testing.T) {
+	inWorld(t, func(w *world, _, _, _ *node) {
+		key := w.register(specOf(address(1)))
+		w.with(func() { w.sendErr = func(string) error { return registry.ErrUncertain } })
+		time.AfterFunc(700*time.Millisecond, func() { w.with(func() { w.sendErr = nil }) })
+		fresh := w.start("fresh")
+		synctest.Wait()
+		fresh.beat(key)
+		if got := fresh.metric("rollcall_health_batches_failed_total", ""); got < 1 {
+			t.Error("the first batch did not fail")
+		}
+		w.depose()
+		alone, asked := w.start("alone"), time.Now()
+		synctest.Wait()
+		if _, err := alone.light(key); !errors.Is(err, registry.ErrNoLeader) {
+			t.Errorf("no leader at all: %v, want ErrNoLeader", err)
+		}
+		if took := time.Since(asked); took < 900*time.Millisecond || took > 1100*time.Millisecond {
+			t.Errorf("refused after %s, want a second", took)
+		}
+	})
+}

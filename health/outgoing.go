@@ -3,6 +3,7 @@ package health
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/rollcall-io/rollcall/registry"
 )
@@ -122,38 +123,39 @@ func (c *collector) handOut(a registry.BeatAnswer) bool {
 
 // failed settles beats that reached no leader, or perhaps did: those of known instances
 // are kept for the next one and, for a while after the last answer, the client is told
-// that they were taken. The others wait for a leader as long as a beat may.
+// that they were taken. The others wait for a leader as long as a beat may, and so do all
+// on a node that has not met one since its start.
 func (c *collector) failed() {
 	o, now := &c.out, c.opts.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.cut = true
-	for i, ref := range o.leases {
-		if i < len(o.byLease) {
-			c.keepLocked(ref)
-		} else if _, newer := c.kept[ref.Number]; !newer {
+	for _, ref := range o.leases[len(o.byLease):] {
+		if _, newer := c.kept[ref.Number]; !newer {
 			c.kept[ref.Number] = ref.Grant // kept and counted before
 		}
 	}
-	verdict, err := registry.BeatRenewed, error(nil)
-	if !c.acceptsLocked(now) {
-		verdict, err = 0, registry.ErrNoLeader
-	}
-	for _, w := range o.byLease {
-		w.answer(verdict, err)
-	}
-	waiting := append(o.byKey, c.queue...)
+	waiting := append(append(o.byLease, o.byKey...), c.queue...)
 	c.queue = nil
 	for _, w := range waiting {
-		switch {
-		case w.known.Number != 0:
-			c.keepLocked(w.known)
-			w.answer(verdict, err)
-		case now-w.since >= beatPatience:
-			w.answer(0, registry.ErrNoLeader)
-		default:
-			c.queue = append(c.queue, w)
-		}
+		c.settleLocked(w, now)
 	}
 	c.out = outgoing{}
+}
+
+// settleLocked answers a beat that reached no leader, or lets it wait on.
+func (c *collector) settleLocked(w *waiter, now time.Duration) {
+	known := w.known.Number != 0
+	switch {
+	case known && c.acceptsLocked(now):
+		c.keepLocked(w.known)
+		w.answer(registry.BeatRenewed, nil)
+	case known && c.everMet, now-w.since >= beatPatience:
+		if known {
+			c.keepLocked(w.known) // refused, and yet a sign of life
+		}
+		w.answer(0, registry.ErrNoLeader)
+	default:
+		c.queue = append(c.queue, w)
+	}
 }

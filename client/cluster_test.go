@@ -3,7 +3,6 @@ package client_test
 import (
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/rollcall-io/rollcall/client"
 	"github.com/rollcall-io/rollcall/internal/app"
 	"github.com/rollcall-io/rollcall/internal/clustertest"
+	"github.com/rollcall-io/rollcall/internal/loopback"
 )
 
 // cluster is three nodes whose HTTP addresses stay the same when they start again.
@@ -22,7 +22,7 @@ func cluster(t *testing.T, more func(*app.Options)) (c *clustertest.Cluster, ser
 	t.Helper()
 	at := map[string]string{}
 	for n := range 3 {
-		at[fmt.Sprint("n", n+1)] = freeAddress(t)
+		at[fmt.Sprint("n", n+1)] = loopback.FreeAddress(t)
 	}
 	c = clustertest.Start(t, 3, func(o *app.Options) {
 		o.HTTPAddr = at[o.NodeID]
@@ -34,14 +34,6 @@ func cluster(t *testing.T, more func(*app.Options)) (c *clustertest.Cluster, ser
 		servers = append(servers, m.HTTP)
 	}
 	return c, servers
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	defer ln.Close()
-	return ln.Addr().String()
 }
 
 // steady is a registration that turns unhealthy two seconds after its last beat.

@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"go.uber.org/goleak"
 
+	"github.com/rollcall-io/rollcall/internal/loopback"
 	"github.com/rollcall-io/rollcall/registry"
 )
 
@@ -43,7 +44,7 @@ func newTestCluster(t testing.TB, n int, change func(i int, o *Options)) *testCl
 	dir := t.TempDir()
 	var join []string
 	for range n {
-		join = append(join, freeAddress(t))
+		join = append(join, loopback.FreeAddress(t))
 	}
 	for i := range n {
 		o := DefaultOptions()
@@ -71,16 +72,6 @@ func newTestCluster(t testing.TB, n int, change func(i int, o *Options)) *testCl
 	}
 	t.Cleanup(c.close)
 	return c
-}
-
-func freeAddress(t testing.TB) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // startCluster starts n nodes and waits until all are ready.

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rollcall-io/rollcall/internal/loopback"
 	"github.com/rollcall-io/rollcall/raftnode/identity"
 	"github.com/rollcall-io/rollcall/raftnode/store"
 )
@@ -141,7 +142,7 @@ func TestFormation_ChangedAddressHeals(t *testing.T) {
 	c := startCluster(t, 3, nil)
 	f := c.follower()
 	c.stop(f)
-	moved := freeAddress(t)
+	moved := loopback.FreeAddress(t)
 	c.nodes[f].opts.PeerAddr = moved
 	c.start(f)
 	c.waitReady()

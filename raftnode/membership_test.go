@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/rollcall-io/rollcall/internal/loopback"
 )
 
 // TestMembership_LeaderDiesWhileAWipedNodeReturns lets the leader go in the middle of the
@@ -70,7 +72,7 @@ func TestMembership_AllAddressesChangedAtOnce(t *testing.T) {
 	var join []string
 	for i := range c.nodes {
 		c.stop(i)
-		join = append(join, freeAddress(t))
+		join = append(join, loopback.FreeAddress(t))
 	}
 	for i, n := range c.nodes {
 		n.opts.PeerAddr, n.opts.Join = join[i], join

@@ -17,6 +17,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/rollcall-io/rollcall/internal/app"
+	"github.com/rollcall-io/rollcall/internal/loopback"
 )
 
 const (
@@ -63,7 +64,7 @@ func Start(t testing.TB, n int, tweak func(*app.Options)) *Cluster {
 		}
 		c.nodes = append(c.nodes, &Member{
 			c: c, index: i, ID: fmt.Sprintf("n%d", i+1), Dir: filepath.Join(c.dir, fmt.Sprintf("n%d", i+1)),
-			Peer: freeAddress(t), tweak: tweak,
+			Peer: loopback.FreeAddress(t), tweak: tweak,
 		})
 	}
 	if err := os.WriteFile(filepath.Join(c.dir, "secret"), []byte("a secret for tests only"), 0o600); err != nil {
@@ -75,16 +76,6 @@ func Start(t testing.TB, n int, tweak func(*app.Options)) *Cluster {
 	}
 	c.WaitReady()
 	return c
-}
-
-// freeAddress is a loopback address that nobody listens on at the moment.
-func freeAddress(t testing.TB) string {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ln.Close()
-	return ln.Addr().String()
 }
 
 // Members are all nodes.

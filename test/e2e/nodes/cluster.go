@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rollcall-io/rollcall/internal/loopback"
 )
 
 const (
@@ -38,7 +40,7 @@ func New(t testing.TB, binary string, n int, args ...string) *Cluster {
 	c := &Cluster{t: t, binary: binary, args: args, root: t.TempDir(), client: &http.Client{Transport: transport}}
 	for i := range n {
 		id := fmt.Sprintf("n%d", i+1)
-		c.nodes = append(c.nodes, &Node{c: c, ID: id, HTTP: c.address(), Peer: c.address(), Dir: filepath.Join(c.root, id)})
+		c.nodes = append(c.nodes, &Node{c: c, ID: id, HTTP: loopback.FreeAddress(c.t), Peer: loopback.FreeAddress(c.t), Dir: filepath.Join(c.root, id)})
 	}
 	if err := os.WriteFile(c.SecretFile(), []byte("a secret for tests only"), 0o600); err != nil {
 		t.Fatal(err)
@@ -56,15 +58,6 @@ func Start(t testing.TB, binary string, n int, args ...string) *Cluster {
 	}
 	c.WaitReady(c.nodes...)
 	return c
-}
-
-func (c *Cluster) address() string {
-	c.t.Helper()
-	a, err := freeAddress()
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	return a
 }
 
 // Root is a directory of the test's own, beside the nodes' directories.
@@ -173,7 +166,7 @@ func (c *Cluster) Run(d time.Duration, args ...string) (int, string) {
 }
 
 // FreeAddress is a loopback address for something else.
-func (c *Cluster) FreeAddress() string { return c.address() }
+func (c *Cluster) FreeAddress() string { return loopback.FreeAddress(c.t) }
 
 func (c *Cluster) close() {
 	for _, n := range c.nodes {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -35,6 +36,9 @@ environment over the file.`,
 			}
 			if err := opts.Validate(); err != nil {
 				return &usageError{err}
+			}
+			for _, name := range strayEnv(cmd.Flags(), os.Environ()) {
+				cmd.PrintErrf("rollcall: environment variable %s is no setting and does nothing (rollcall serve --help lists the flags)\n", name)
 			}
 			return serve(cmd.Context(), opts)
 		},

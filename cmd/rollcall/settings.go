@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -60,6 +61,31 @@ func fillIn(flags *pflag.FlagSet, configFile string) error {
 		bad = append(bad, fmt.Errorf("%s: unknown key %q: keys are named like the flags of rollcall serve", configFile, key))
 	}
 	return errors.Join(bad...)
+}
+
+// foreignEnv are variables with the prefix that something else than serve reads.
+var foreignEnv = []string{"ROLLCALL_ADDR", "ROLLCALL_USER", "ROLLCALL_PASSWORD", "ROLLCALL_CLUSTER_DIR"}
+
+// linkedEnv are the names that Kubernetes and old Docker links give every container when
+// a service is called rollcall.
+var linkedEnv = regexp.MustCompile(`_PORT(_\d.*)?$|_SERVICE_(HOST|PORT)`)
+
+// strayEnv returns the variables of environ with rollcall's prefix that are settings of
+// nothing, such as misspelt ones, sorted.
+func strayEnv(flags *pflag.FlagSet, environ []string) []string {
+	var stray []string
+	for _, pair := range environ {
+		name, _, _ := strings.Cut(pair, "=")
+		if !strings.HasPrefix(name, envPrefix) || slices.Contains(foreignEnv, name) || linkedEnv.MatchString(name) {
+			continue
+		}
+		flag := strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(name, envPrefix), "_", "-"))
+		if flags.Lookup(flag) == nil || envName(flag) != name {
+			stray = append(stray, name)
+		}
+	}
+	slices.Sort(stray)
+	return stray
 }
 
 // readSettings reads a YAML mapping of flag names to scalars or lists of scalars.

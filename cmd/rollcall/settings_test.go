@@ -140,3 +140,14 @@ func dump(o app.Options) string {
 	return strings.Join([]string{o.NodeID, o.DataDir, o.HTTPAddr, o.PeerAddr, o.Advertise, o.ClusterSecretFile, o.LogLevel, o.LogFormat,
 		o.ElectionTimeout.String(), o.SnapshotInterval.String(), o.HealthScanInterval.String(), o.EmptyServiceTTL.String()}, " ")
 }
+
+// TestMisspeltEnvironment_IsNamed: ROLLCALL_DATADIR was ignored without a word.
+func TestMisspeltEnvironment_IsNamed(t *testing.T) {
+	got := strayEnv(newServe().Flags(), []string{
+		"ROLLCALL_DATADIR=/x", "ROLLCALL_data_dir=/x", "ROLLCALL_COLOUR", "ROLLCALL_DATA_DIR=/x", "ROLLCALL_CONFIG=f", "ROLLCALL_USER=u", "PATH=/bin",
+		"ROLLCALL_SERVICE_HOST=10.0.0.1", "ROLLCALL_SERVICE_PORT_HTTP=8848", "ROLLCALL_PORT_8848_TCP_ADDR=10.0.0.1", "ROLLCALL_PORT=tcp://10.0.0.1:8848", "ROLLCALL_CLUSTER_HTTP_PORT=8848",
+	})
+	if want := "ROLLCALL_COLOUR ROLLCALL_DATADIR ROLLCALL_data_dir"; strings.Join(got, " ") != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -12,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // step is one request of a script and what its answer must be.
@@ -219,6 +221,9 @@ func play(t *testing.T, c *cluster, node *member, file string, s step) {
 	}
 	for _, n := range nodes {
 		a := raw(t, n, s)
+		for end := time.Now().Add(30 * time.Second); a.status == http.StatusServiceUnavailable && time.Now().Before(end); {
+			a = raw(t, n, s) // an election is on its way
+		}
 		for tries := 0; s.everyone && s.judge(a) != "" && tries < 300; tries++ {
 			a = raw(t, n, s)
 		}

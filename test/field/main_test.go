@@ -64,6 +64,22 @@ func raw(t *testing.T, n *member, s step) reply {
 	return reply{resp.StatusCode, string(body)}
 }
 
+// insist is raw, again and again for a while when the answer is a 503: on a busy machine
+// an election can come at any time. The request must bear being made twice.
+func insist(t *testing.T, n *member, s step) reply {
+	t.Helper()
+	a := raw(t, n, s)
+	for end := time.Now().Add(30 * time.Second); a.status == http.StatusServiceUnavailable && time.Now().Before(end); {
+		a = raw(t, n, s)
+	}
+	return a
+}
+
+// throughBoth is what a request goes through that must get the same everywhere.
+func throughBoth(c *cluster) map[string]*member {
+	return map[string]*member{"leader": c.Leader(), "follower": c.Followers()[0]}
+}
+
 // wireText is the request as it goes over the wire.
 func wireText(s step, address string) string {
 	var b strings.Builder

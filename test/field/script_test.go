@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -13,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 )
 
 // step is one request of a script and what its answer must be.
@@ -202,7 +200,7 @@ func TestScripts(t *testing.T) {
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".txt")
 		t.Run(name, func(t *testing.T) {
-			for through, node := range map[string]*member{"leader": c.Leader(), "follower": c.Followers()[0]} {
+			for through, node := range throughBoth(c) {
 				t.Run(through, func(t *testing.T) {
 					for _, s := range parseScript(t, file, name[:min(len(name), 40)]+"."+through) {
 						play(t, c, node, file, s)
@@ -220,10 +218,7 @@ func play(t *testing.T, c *cluster, node *member, file string, s step) {
 		nodes = c.Members()
 	}
 	for _, n := range nodes {
-		a := raw(t, n, s)
-		for end := time.Now().Add(30 * time.Second); a.status == http.StatusServiceUnavailable && time.Now().Before(end); {
-			a = raw(t, n, s) // an election is on its way
-		}
+		a := insist(t, n, s)
 		for tries := 0; s.everyone && s.judge(a) != "" && tries < 300; tries++ {
 			a = raw(t, n, s)
 		}

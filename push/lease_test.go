@@ -78,6 +78,8 @@ func TestPusher_PacketTooLongForItsClientIsNoFault(t *testing.T) {
 	}
 }
 
+// Subscribers disappeared although they asked again and again, or stayed for ever after
+// their client had died (alibaba/nacos #7353, #8478, #9666).
 func TestPusher_LeaseIsRenewedByEachQuery(t *testing.T) {
 	w := newWorld(t, func(o *Options) { o.Lease = 400 * time.Millisecond })
 	silent, asking := newClient(t, "127.0.0.1"), newClient(t, "127.0.0.1")
@@ -120,6 +122,8 @@ func TestPusher_TablesAreBounded(t *testing.T) {
 	}
 }
 
+// A fleet of subscribers that were gone held up those that were there (alibaba/nacos #720,
+// #10386).
 func TestPusher_DeadSubscribersCostTheLivingNothing(t *testing.T) {
 	w := newWorld(t, func(o *Options) { o.AckTimeout = 200 * time.Millisecond })
 	for i := range 2000 { // nobody listens there
@@ -144,6 +148,8 @@ func TestPusher_DeadSubscribersCostTheLivingNothing(t *testing.T) {
 	}
 }
 
+// Of a burst each change was pushed, or the last one was missing (Netflix/eureka #1120,
+// #1173).
 func TestPusher_BurstIsMergedAndEndsOnTheFinalState(t *testing.T) {
 	w := newWorld(t, nil)
 	var clients []*client

@@ -81,6 +81,7 @@ func TestPassword(t *testing.T) {
 	}
 }
 
+// Passwords could be guessed without a limit (alibaba/nacos #1918).
 func TestPassword_LockOut(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -166,6 +167,8 @@ func TestPassword_Burst(t *testing.T) {
 	}
 }
 
+// With the signing key of the sample configuration anybody made tokens of an administrator
+// (alibaba/nacos #10060, #7127, #13697); there is none here, each cluster makes its own.
 func TestToken(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

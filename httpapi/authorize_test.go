@@ -63,7 +63,8 @@ func tokenOf(t *testing.T, s *Server, name string) string {
 func (rt route) target() string { return strings.Replace(rt.path, ":key", "G%40%40a", 1) }
 
 // Every route declares what it asks for, and with accounts none but login and the probes
-// answers without: not to magic names of clients, made-up headers or bad tokens.
+// answers without: not to magic names of clients, made-up headers or bad tokens. Requests
+// with the User-Agent of a server were trusted (alibaba/nacos #3237, #4593, CVE-2021-29441).
 func TestAuth_EveryRouteIsGuarded(t *testing.T) {
 	t.Parallel()
 	s, f := newGuardedServer(t, nil)

@@ -7,7 +7,8 @@ import (
 )
 
 // Endpoints of Nacos that took SQL, Raft commands or server lists without a login are not
-// there; what shows or changes the node is closed.
+// there; what shows or changes the node is closed (alibaba/nacos #4463, #8866, #10613,
+// CVE-2021-29442).
 func TestLeftoverAdminEndpoints(t *testing.T) {
 	t.Parallel()
 	s, f := newGuardedServer(t, nil)
@@ -35,7 +36,8 @@ func TestLeftoverAdminEndpoints(t *testing.T) {
 }
 
 // Metrics and state are behind an account, the profiler and the variables of the process
-// are not on this port, and the figures name no service, account or secret.
+// are not on this port, and the figures name no service, account or secret (alibaba/nacos
+// #7148, #15374, #15683).
 func TestOpenMetricsProfilerAndState(t *testing.T) {
 	t.Parallel()
 	s, _ := newGuardedServer(t, nil)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rollcall-io/rollcall/internal/app"
 	"github.com/rollcall-io/rollcall/internal/clustertest"
 )
 
@@ -201,12 +202,14 @@ func TestForwardedWrite_EndsWhenTheLeaderGoesSilent(t *testing.T) {
 // TestReturningFollower_DeposesNobody: a follower that was cut off raised its term and
 // forced elections when it came back (hashicorp/consul #1782; hashicorp/raft #411, #524).
 func TestReturningFollower_DeposesNobody(t *testing.T) {
-	c := startCluster(t)
+	// Longer than a busy machine stands still, so that any election is the follower's doing.
+	const timeout = 1500 * time.Millisecond
+	c := clustertest.Start(t, 3, func(o *app.Options) { o.ElectionTimeout = timeout })
 	leader, away := c.Leader(), c.Followers()[0]
 	term := leader.Node.Raft().Status().Term
 	all := writeThroughout(c, []*member{leader, c.Followers()[1]}, "svc", func() {
 		c.Isolate(away, clustertest.Fault{Drop: true})
-		<-time.After(4 * time.Second) // a dozen election timeouts
+		<-time.After(4 * timeout)
 		c.Heal()
 		c.WaitReady()
 		<-time.After(time.Second)

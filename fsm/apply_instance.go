@@ -254,7 +254,10 @@ func patched(s *registry.Spec, c *registry.Patch) {
 	if c.App != nil {
 		s.App = *c.App
 	}
-	if c.Metadata != nil {
+	switch {
+	case c.Metadata != nil && c.Merge:
+		s.Metadata = s.Metadata.Merge(*c.Metadata)
+	case c.Metadata != nil:
 		s.Metadata = *c.Metadata
 	}
 }

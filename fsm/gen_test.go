@@ -67,7 +67,8 @@ func genKind(t *rapid.T) registry.Kind {
 func genPatch(t *rapid.T) registry.Patch {
 	s := genSpec(t)
 	p := registry.Patch{Key: genAddress(t).In(genServiceKey(t))}
-	bits := rapid.IntRange(0, 31).Draw(t, "given")
+	bits := rapid.IntRange(0, 63).Draw(t, "given")
+	p.Merge = bits&32 > 0
 	if bits&1 > 0 {
 		p.Weight = &s.Weight
 	}

@@ -160,7 +160,11 @@ func (m *model) patch(c registry.Patch) verdict {
 		s.App = *c.App
 	}
 	if c.Metadata != nil {
-		s.Metadata = *c.Metadata
+		pairs := []registry.Pair(*c.Metadata)
+		if c.Merge {
+			pairs = append(slices.Clone([]registry.Pair(s.Metadata)), pairs...)
+		}
+		s.Metadata = registry.NewMetadata(pairs)
 	}
 	v := m.register(c.Key.Service, s, false)
 	if v.code == 0 {

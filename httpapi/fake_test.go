@@ -271,7 +271,11 @@ func (f *fake) patch(c registry.Patch) *registry.Error {
 	set(&in.Enabled, c.Enabled)
 	set(&in.Healthy, c.Healthy)
 	set(&in.App, c.App)
-	set(&in.Metadata, c.Metadata)
+	if c.Metadata != nil && c.Merge {
+		in.Metadata = in.Metadata.Merge(*c.Metadata)
+	} else {
+		set(&in.Metadata, c.Metadata)
+	}
 	f.edit(c.Key.Service, func(d *registry.Draft) { d.Put(&in) })
 	return nil
 }

@@ -110,13 +110,13 @@ func (s *Server) v2Register(r *request) error {
 }
 
 // v2Update is PUT: weight and enabled are set, to their defaults when they are left out;
-// metadata is replaced when it is given. An instance that is not there is `ok`.
+// metadata is merged into what is there. An instance that is not there is `ok`.
 func (s *Server) v2Update(r *request) error {
 	key, spec, err := r.v2Instance()
 	if err != nil {
 		return err
 	}
-	p := registry.Patch{Key: spec.Address.In(key), Weight: &spec.Weight, Enabled: &spec.Enabled}
+	p := registry.Patch{Key: spec.Address.In(key), Weight: &spec.Weight, Enabled: &spec.Enabled, Merge: true}
 	if r.optional("metadata", "") != "" {
 		p.Metadata = &spec.Metadata
 	}
@@ -167,7 +167,8 @@ func (r *request) v2Grouped() (registry.ServiceKey, error) {
 	return key, registry.ValidateServiceKey(key)
 }
 
-// v2Patch is PATCH, which answers a bare `ok` and wants all of its parameters.
+// v2Patch is PATCH, which answers a bare `ok` and wants all of its parameters; metadata is
+// merged into what is there.
 func (s *Server) v2Patch(r *request) error {
 	key, err := r.v2Grouped()
 	if err != nil {
@@ -182,7 +183,7 @@ func (s *Server) v2Patch(r *request) error {
 	if err != nil {
 		return err
 	}
-	p := registry.Patch{Key: address.In(key)}
+	p := registry.Patch{Key: address.In(key), Merge: true}
 	if err := r.patchFields(&p); err != nil {
 		var e *reply
 		if errors.As(err, &e) { // v1's own refusals are 500

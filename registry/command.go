@@ -45,8 +45,9 @@ type Update struct {
 }
 
 // Patch changes the given fields of an instance that must be there, else
-// ErrServiceNotFound or ErrInstanceNotFound. Metadata is replaced whole. The
-// generation stays; an ephemeral instance's lease is granted anew.
+// ErrServiceNotFound or ErrInstanceNotFound. Metadata is replaced whole, or with Merge
+// its pairs are added to those that are there. The generation stays; an ephemeral
+// instance's lease is granted anew.
 type Patch struct {
 	Key      InstanceKey
 	Weight   *float64
@@ -54,6 +55,7 @@ type Patch struct {
 	Healthy  *bool
 	App      *string
 	Metadata *Metadata
+	Merge    bool
 }
 
 // MetadataBatch merges metadata into instances of one service, or deletes its keys

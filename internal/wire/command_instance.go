@@ -85,6 +85,7 @@ func (e *encoder) patch(c *registry.Patch) {
 		e.metadata(1, *c.Metadata)
 		e.end(mark)
 	}
+	e.bool(11, c.Merge)
 }
 
 func decodePatch(d *decoder) registry.Command {
@@ -101,6 +102,7 @@ func decodePatch(d *decoder) registry.Command {
 		c.Metadata = &m
 		d.finish("MetadataSet", outer)
 	}
+	c.Merge = d.bool(11)
 	return c
 }
 

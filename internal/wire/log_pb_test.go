@@ -1051,6 +1051,7 @@ type Patch struct {
 	Healthy       *bool                  `protobuf:"varint,8,opt,name=healthy,proto3,oneof" json:"healthy,omitempty"`
 	App           *Text                  `protobuf:"bytes,9,opt,name=app,proto3" json:"app,omitempty"`
 	Metadata      *MetadataSet           `protobuf:"bytes,10,opt,name=metadata,proto3" json:"metadata,omitempty"`
+	Merge         bool                   `protobuf:"varint,11,opt,name=merge,proto3" json:"merge,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1153,6 +1154,13 @@ func (x *Patch) GetMetadata() *MetadataSet {
 		return x.Metadata
 	}
 	return nil
+}
+
+func (x *Patch) GetMerge() bool {
+	if x != nil {
+		return x.Merge
+	}
+	return false
 }
 
 type Target struct {
@@ -2764,7 +2772,7 @@ const file_log_proto_rawDesc = "" +
 	"\x04Text\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\":\n" +
 	"\vMetadataSet\x12+\n" +
-	"\x05pairs\x18\x01 \x03(\v2\x15.rollcall.log.v1.PairR\x05pairs\"\xde\x02\n" +
+	"\x05pairs\x18\x01 \x03(\v2\x15.rollcall.log.v1.PairR\x05pairs\"\xf4\x02\n" +
 	"\x05Patch\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x18\n" +
 	"\aservice\x18\x02 \x01(\tR\aservice\x12\x18\n" +
@@ -2776,7 +2784,8 @@ const file_log_proto_rawDesc = "" +
 	"\ahealthy\x18\b \x01(\bH\x02R\ahealthy\x88\x01\x01\x12'\n" +
 	"\x03app\x18\t \x01(\v2\x15.rollcall.log.v1.TextR\x03app\x128\n" +
 	"\bmetadata\x18\n" +
-	" \x01(\v2\x1c.rollcall.log.v1.MetadataSetR\bmetadataB\t\n" +
+	" \x01(\v2\x1c.rollcall.log.v1.MetadataSetR\bmetadata\x12\x14\n" +
+	"\x05merge\x18\v \x01(\bR\x05mergeB\t\n" +
 	"\a_weightB\n" +
 	"\n" +
 	"\b_enabledB\n" +

@@ -29,6 +29,7 @@ var samples = map[string]registry.Command{
 	"update":           registry.Update{Service: sampleService, Spec: sampleSpec},
 	"patch":            registry.Patch{Key: sampleKey, Weight: ptr(0.0), Enabled: ptr(false), Healthy: ptr(true), App: ptr(""), Metadata: new(registry.Metadata)},
 	"patch-full":       registry.Patch{Key: sampleKey, Weight: ptr(2.5), App: ptr("x"), Metadata: &sampleSpec.Metadata},
+	"patch-merge":      registry.Patch{Key: sampleKey, Metadata: &sampleSpec.Metadata, Merge: true},
 	"patch-empty":      registry.Patch{},
 	"metadata-batch":   registry.MetadataBatch{Service: sampleService, Delete: true, Kind: registry.KindEphemeral, Targets: []registry.Target{{Address: sampleSpec.Address, Ephemeral: true}, {}}, Metadata: sampleSpec.Metadata},
 	"health-batch":     registry.HealthBatch{Term: 7, Items: []registry.HealthItem{{Lease: 1, Grant: registry.Position{Index: 300, Seq: 2}, Healthy: true}, {Lease: 4_000_000_000, Grant: registry.Position{Index: 1 << 60}}}},

@@ -83,10 +83,15 @@ func (m *Member) List(service string) ([]Host, error) {
 	return list.Hosts, nil
 }
 
-// MustRegister registers and fails the test when that is not answered ok.
+// MustRegister registers and fails the test when that is not answered ok. What was refused
+// with a 503 is sent again for a while: elections are short here, and on a busy machine one
+// can come at any time.
 func (m *Member) MustRegister(service, ip string, port int, more ...string) {
 	m.c.t.Helper()
 	a, err := m.Register(service, ip, port, more...)
+	for end := time.Now().Add(patience); err == nil && a.Status == http.StatusServiceUnavailable && time.Now().Before(end); {
+		a, err = m.Register(service, ip, port, more...)
+	}
 	if err != nil || a.Status != http.StatusOK || a.Body != "ok" {
 		m.c.t.Fatalf("register %s %s:%d on %s: %v %+v", service, ip, port, m.ID, err, a)
 	}

@@ -70,7 +70,7 @@ func underLeader(t *testing.T, c *cluster, service string) {
 			return err == nil && len(hosts) == 1 && hosts[0].Port == 1 && hosts[0].Healthy
 		})
 	}
-	if took := time.Since(registered); took < 3*time.Second-50*time.Millisecond || took > 6*time.Second {
+	if took := time.Since(registered); took < 3*time.Second-50*time.Millisecond || took > 20*time.Second {
 		t.Errorf("the silent instance of %s left after %s, want 3 s", service, took)
 	}
 }

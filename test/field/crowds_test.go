@@ -126,7 +126,7 @@ func TestForwardedBeats_OpenNoConnections(t *testing.T) {
 // message may hold, or each change cost a full copy for every subscriber (alibaba/nacos
 // #7429).
 func TestVeryLargeService_IsServedWhole(t *testing.T) {
-	const instances, changes = 1500, 20
+	const instances, changes = 1500, 10
 	c := startCluster(t)
 	padded := strings.Replace(lasting, "metadata=%7B", "metadata=%7B%22k%22%3A%22"+strings.Repeat("v", 250)+"%22%2C", 1)
 	fill(t, c, "svc", 0, instances, padded)

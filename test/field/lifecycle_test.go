@@ -67,7 +67,7 @@ func detail(m *member, service, ip string, port int) string {
 
 // TestDisabledInstance_StaysDisabled: an operator takes an instance out of service; beats,
 // a flip of its health, a restarted follower and another leader do not bring it back
-// (alibaba/nacos #1814, #11112, #8653; Netflix/eureka #1116, #955).
+// (alibaba/nacos #1814, #11112, #8653, #3934, #11890, #5243; Netflix/eureka #1116, #955).
 func TestDisabledInstance_StaysDisabled(t *testing.T) {
 	c := startCluster(t)
 	c.Leader().MustRegister("svc", "10.1.0.1", 8080, brief, "weight=3")
@@ -85,7 +85,10 @@ func TestDisabledInstance_StaysDisabled(t *testing.T) {
 				}
 				return err == nil
 			})
-			c.Until("the weight kept on "+m.ID+" "+when, func() bool { return strings.Contains(detail(m, "svc", "10.1.0.1", 8080), `"weight":3.0`) })
+			c.Until("weight and metadata kept on "+m.ID+" "+when, func() bool {
+				got := detail(m, "svc", "10.1.0.1", 8080)
+				return strings.Contains(got, `"weight":3.0`) && strings.Contains(got, `"preserved.heart.beat.timeout":"1500"`)
+			})
 		}
 	}
 	stop := beating(c, 1, beat)

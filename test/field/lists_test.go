@@ -9,13 +9,15 @@ import (
 )
 
 // TestServiceList_PagesWithoutGapsAndPastTheEnd: a page past the last was a 500 or all
-// data, and count was the size of the page (alibaba/nacos #4477, #5204, #7502).
+// data, and count was the size of the page (alibaba/nacos #4477, #5204, #7502, #824,
+// #13449).
 func TestServiceList_PagesWithoutGapsAndPastTheEnd(t *testing.T) {
 	c := startCluster(t)
 	for i := range 25 {
 		c.Leader().MustRegister(fmt.Sprintf("G1@@page-%02d", i), "10.1.0.1", 80, lasting)
 	}
 	c.Leader().MustRegister("other", "10.1.0.1", 80, lasting)
+	var order []string // of the first node
 	for _, m := range c.Members() {
 		var all []string
 		for page, want := range []int{10, 10, 5, 0} {
@@ -31,6 +33,12 @@ func TestServiceList_PagesWithoutGapsAndPastTheEnd(t *testing.T) {
 				t.Errorf("page %d on %s: %d names, want %d", page+1, m.ID, len(got.Doms), want)
 			}
 			all = append(all, got.Doms...)
+		}
+		if order == nil {
+			order = slices.Clone(all)
+		}
+		if !slices.Equal(all, order) {
+			t.Errorf("%s names %v, %s %v", m.ID, all, c.Members()[0].ID, order)
 		}
 		slices.Sort(all)
 		if distinct := slices.Compact(slices.Clone(all)); len(distinct) != 25 {

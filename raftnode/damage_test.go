@@ -73,9 +73,7 @@ func TestDamage_GapBehindAnOlderSnapshotIsAnErrorOfStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = n.Start(context.Background())
-	if err == nil || !strings.Contains(err.Error(), "damaged") || !strings.Contains(err.Error(), c.nodes[f].opts.DataDir) {
-		t.Errorf("start: %v", err)
-	}
+	wantAdvice(t, err, c.nodes[f].opts.DataDir, "empty its data directory and start it again")
 	if err := n.Stop(context.Background()); err != nil {
 		t.Fatal(err)
 	}
@@ -91,4 +89,30 @@ func TestDamage_GapBehindAnOlderSnapshotIsAnErrorOfStart(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// wantAdvice fails the test unless an error names the damaged directory, says what to do
+// and asks for the exit code.
+func wantAdvice(t *testing.T, err error, dir, advice string) {
+	t.Helper()
+	coded := (interface{ ExitCode() int })(nil)
+	if !errors.As(err, &coded) || coded.ExitCode() != ExitDamage {
+		t.Errorf("no exit code: %v", err)
+	}
+	if err == nil || !strings.Contains(err.Error(), "damaged") || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), advice) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestDamage_ALoneNodeIsNotToldToRejoin: there is nobody to get the state from.
+func TestDamage_ALoneNodeIsNotToldToRejoin(t *testing.T) {
+	c := startCluster(t, 1, nil)
+	c.fill(0, 0, 50, 0)
+	o := c.nodes[0].opts
+	c.stop(0)
+	if err := os.Truncate(filepath.Join(o.DataDir, "raft.db"), 3*4096); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Open(o, newTestFSM())
+	wantAdvice(t, err, o.DataDir, "put back a copy")
 }

@@ -187,7 +187,8 @@ func TestHungDisk_LeaderIsReplacedAndFollowsLater(t *testing.T) {
 
 // TestHungDisk_FollowerCostsTheOthersNothing: the disk of a follower hangs.
 func TestHungDisk_FollowerCostsTheOthersNothing(t *testing.T) {
-	f := startFaulty(t, nil)
+	// Far above what a busy machine's own disk takes.
+	f := startFaulty(t, func(o *Options) { o.ElectionTimeout = time.Second })
 	l := f.leader()
 	v, other := (l+1)%3, (l+2)%3
 	_, term, _ := f.nodes[l].Leader()

@@ -108,17 +108,15 @@ func Open(opts Options, fsm FSM) (*Node, error) {
 func (n *Node) openStore() error {
 	s, err := store.Open(store.Options{
 		Dir: n.opts.DataDir, Retain: 2, CacheEntries: 256, SizeStep: n.opts.TrailingBytes / 256, LockTimeout: 2 * time.Second,
-		Fatal: func(err error) {
-			n.fatal(ExitStore, fmt.Errorf("term or vote could not be written: %w", err))
-		},
-		Wrap: n.opts.Disk, Observe: n.m.observeStore, Log: n.log.Named("snapshot"),
+		Fatal: n.storeFailed,
+		Wrap:  n.opts.Disk, Observe: n.m.observeStore, Log: n.log.Named("snapshot"),
 	})
 	if err != nil {
-		return err
+		return n.advise(err)
 	}
 	n.store = s
 	if err := n.identify(); err != nil {
-		return errors.Join(err, s.Close())
+		return errors.Join(n.advise(err), s.Close())
 	}
 	return nil
 }

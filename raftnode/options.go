@@ -21,6 +21,9 @@ const (
 	ExitStore = 70 // term or vote could not be written
 	ExitStuck = 71 // leader work or a leadership transfer did not end
 	ExitState = 72 // the data belongs to another cluster
+	// ExitDamage is also the code of a start that was refused: errors of Open and Start
+	// that are about damage have a method ExitCode that returns it.
+	ExitDamage = 73 // what is on disk is not what was written
 )
 
 // FSM is what entries are applied to.

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/rollcall-io/rollcall/raftnode/store"
 )
 
 // Start runs the node and returns: it may take long until the cluster is formed and the
@@ -32,7 +34,9 @@ func (n *Node) Start(ctx context.Context) error {
 		if err == nil {
 			err = n.run()
 		}
-		if err != nil && !errors.Is(err, context.Canceled) {
+		if errors.Is(err, store.ErrDamaged) {
+			n.fatal(ExitDamage, err)
+		} else if err != nil && !errors.Is(err, context.Canceled) {
 			n.fatal(ExitState, fmt.Errorf("join or form the cluster: %w", err))
 		}
 	})
@@ -44,9 +48,10 @@ func (n *Node) run() error {
 	if err := n.settle(); err != nil {
 		return err
 	}
-	if err := n.store.CheckReach(); err != nil {
-		return fmt.Errorf("data directory %s: %w: empty it and start again, the node joins anew", n.opts.DataDir, err)
+	if err := n.store.Check(); err != nil {
+		return n.advise(err)
 	}
+	n.store.Guard()
 	notify, wake := make(chan bool, 16), make(chan struct{}, 1)
 	config := n.raftConfig()
 	config.NotifyCh = notify

@@ -23,7 +23,8 @@ func main() {
 }
 
 // run executes one command line and returns the exit code: 0 for success, 1 for a
-// failure, 2 for a command line that cannot be understood.
+// failure, 2 for a command line that cannot be understood, or what the error itself asks
+// for.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root := newRoot()
 	root.SetArgs(args)
@@ -36,6 +37,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	fmt.Fprintf(stderr, "rollcall: %v\n", err)
 	if usage := (*usageError)(nil); errors.As(err, &usage) {
 		return 2
+	}
+	if coded := (interface{ ExitCode() int })(nil); errors.As(err, &coded) {
+		return coded.ExitCode()
 	}
 	return 1
 }

@@ -10,8 +10,9 @@ import (
 
 // The keys under which Raft keeps its term and vote.
 var (
-	keyTerm     = []byte("CurrentTerm")
-	keyVoteTerm = []byte("LastVoteTerm")
+	keyTerm          = []byte("CurrentTerm")
+	keyVoteTerm      = []byte("LastVoteTerm")
+	keyVoteCandidate = []byte("LastVoteCand")
 )
 
 // Founding tells whether the state is nothing but the first configuration of a new
@@ -76,7 +77,7 @@ func (s *Store) ForgetFounding() error {
 }
 
 func (s *Store) number(key []byte) (uint64, error) {
-	n, err := s.bolt.GetUint64(key)
+	n, err := s.Stable.GetUint64(key)
 	if err != nil && !errors.Is(err, boltdb.ErrKeyNotFound) {
 		return 0, fmt.Errorf("read %s: %w", key, err)
 	}

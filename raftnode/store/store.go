@@ -4,15 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 	boltdb "github.com/hashicorp/raft-boltdb/v2"
-	"go.etcd.io/bbolt"
-	bolterrors "go.etcd.io/bbolt/errors"
 )
 
 // Options make a Store.
@@ -28,7 +25,8 @@ type Options struct {
 	SizeStep uint64
 	// LockTimeout bounds the wait for another process that has the directory open.
 	LockTimeout time.Duration
-	// Fatal is told when a write to the stable store fails; Raft cannot go on then.
+	// Fatal is told when a write to the stable store fails, and after Guard when something
+	// on disk is damaged, with an error that matches ErrDamaged; Raft cannot go on then.
 	Fatal func(error)
 	// Wrap replaces the log on disk by another around it, in tests of a faulty disk; may
 	// be nil.
@@ -57,20 +55,24 @@ type Store struct {
 	bolt  *boltdb.BoltStore
 	timer *timer
 	log   *log
+	votes *stable
+	guard *guard
 }
 
 // Open opens or makes the stores of a data directory. When another process has it
-// open the error matches ErrLocked and names the directory.
+// open the error matches ErrLocked and names the directory. The error of a file that bbolt
+// cannot make sense of matches ErrDamaged.
 func Open(opts Options) (*Store, error) {
 	if err := os.MkdirAll(opts.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make data directory: %w", err)
 	}
-	bolt, err := openBolt(opts)
+	g := &guard{dir: opts.Dir, fatal: opts.Fatal, log: opts.Log}
+	bolt, err := openBolt(opts, g)
 	if err != nil {
 		return nil, err
 	}
 	t := newTimer(opts.Observe)
-	l := &log{disk: bolt, timer: t, sizes: sizes{step: opts.SizeStep}}
+	l := &log{disk: bolt, timer: t, guard: g, sizes: sizes{step: opts.SizeStep}}
 	if opts.Wrap != nil {
 		l.disk = opts.Wrap(bolt)
 	}
@@ -82,36 +84,19 @@ func Open(opts Options) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(err, bolt.Close())
 	}
+	l.snapshot = snapshots.LastIndex
+	votes := &stable{bolt: bolt, timer: t, guard: g, fatal: opts.Fatal}
 	return &Store{
 		Log:       cached,
-		Stable:    &stable{bolt: bolt, timer: t, fatal: opts.Fatal},
+		Stable:    votes,
 		Snapshots: snapshots,
-		bolt:      bolt, timer: t, log: l,
+		bolt:      bolt, timer: t, log: l, votes: votes, guard: g,
 	}, nil
 }
 
-func openBolt(opts Options) (*boltdb.BoltStore, error) {
-	path := filepath.Join(opts.Dir, "raft.db")
-	bolt, err := boltdb.New(boltdb.Options{
-		Path: path,
-		BoltOptions: &bbolt.Options{
-			Timeout: opts.LockTimeout,
-			// After a long deletion the freelist holds 100,000 pages; written with every
-			// append it makes each of them six times as slow.
-			NoFreelistSync: true,
-			FreelistType:   bbolt.FreelistMapType,
-		},
-		// Equal on all nodes and for the life of the data; see the transport.
-		MsgpackUseNewTimeFormat: true,
-	})
-	if errors.Is(err, bolterrors.ErrTimeout) {
-		return nil, fmt.Errorf("%w: %s (stop that one, or give this one another with --data-dir)", ErrLocked, opts.Dir)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("open log store %s: %w", path, err)
-	}
-	return bolt, nil
-}
+// Guard makes damage the end of the process, by way of Options.Fatal. Before, while nothing
+// runs on the store, it is an error of the call that met it.
+func (s *Store) Guard() { s.guard.armed.Store(true) }
 
 // Close closes the files. Nothing may use the store afterwards.
 func (s *Store) Close() error {
@@ -130,21 +115,26 @@ func (s *Store) HasState() (bool, error) {
 	return has, nil
 }
 
-// Incarnation is the incarnation that the files belong to, empty for fresh ones.
-func (s *Store) Incarnation() (string, error) {
-	b, err := s.bolt.Get(keyIncarnation)
-	if errors.Is(err, boltdb.ErrKeyNotFound) {
-		return "", nil
-	}
+// Incarnation is the incarnation that the files belong to, empty for fresh ones. It has no
+// checksum: whoever asks compares it with the identity file.
+func (s *Store) Incarnation() (incarnation string, err error) {
+	err = s.guard.run("read", func() error {
+		b, err := s.bolt.Get(keyIncarnation)
+		if errors.Is(err, boltdb.ErrKeyNotFound) {
+			return nil
+		}
+		incarnation = string(b)
+		return err
+	})
 	if err != nil {
 		return "", fmt.Errorf("read incarnation: %w", err)
 	}
-	return string(b), nil
+	return incarnation, nil
 }
 
 // SetIncarnation marks the files.
 func (s *Store) SetIncarnation(incarnation string) error {
-	if err := s.bolt.Set(keyIncarnation, []byte(incarnation)); err != nil {
+	if err := s.votes.put(keyIncarnation, []byte(incarnation)); err != nil {
 		return fmt.Errorf("write incarnation: %w", err)
 	}
 	return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-func open(t *testing.T, dir string, change func(*Options)) (*Store, error) {
+func open(t testing.TB, dir string, change func(*Options)) (*Store, error) {
 	t.Helper()
 	o := Options{Dir: dir, Retain: 2, CacheEntries: 64, LockTimeout: 200 * time.Millisecond, Log: hclog.NewNullLogger()}
 	if change != nil {
@@ -21,7 +21,7 @@ func open(t *testing.T, dir string, change func(*Options)) (*Store, error) {
 	return Open(o)
 }
 
-func fill(t *testing.T, s *Store, n int) {
+func fill(t testing.TB, s *Store, n int) {
 	t.Helper()
 	entries := make([]*raft.Log, n)
 	for i := range entries {

@@ -52,9 +52,11 @@ type Member struct {
 }
 
 // Start makes a cluster of n nodes and waits until all are ready. tweak, if not nil,
-// changes each node's options. The cluster is stopped when the test ends.
+// changes each node's options. The cluster is stopped when the test ends, which fails it if
+// goroutines or descriptors are left then; so no two of a process's tests may run at once.
 func Start(t testing.TB, n int, tweak func(*app.Options)) *Cluster {
 	t.Helper()
+	watchLeaks(t)
 	c := &Cluster{t: t, dir: t.TempDir(), transport: &http.Transport{MaxIdleConnsPerHost: 64}}
 	c.links = make([][]*link, n)
 	for i := range n {

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -36,6 +38,26 @@ func TestMatrix_EveryTestIsThere(t *testing.T) {
 		for _, test := range e.Tests {
 			if !exists(t, test) {
 				t.Errorf("%s: no test %s", e.ID, test)
+			}
+		}
+	}
+}
+
+// TestMatrix_NamesEveryRow: each fault and each invariant is tried, or docs/faults.md says
+// why not.
+func TestMatrix_NamesEveryRow(t *testing.T) {
+	text, err := os.ReadFile("../../docs/faults.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "## Not covered")
+	excused, _, _ := strings.Cut(rest, "\n## ")
+	for letter, n := range map[string]int{"M": 20, "I": 18} {
+		for i := 1; i <= n; i++ {
+			id := fmt.Sprint(letter, i)
+			tried := slices.ContainsFunc(matrix, func(e entry) bool { return e.ID == id })
+			if !tried && !strings.Contains(excused, "| "+id+",") {
+				t.Errorf("%s is neither tried nor excused", id)
 			}
 		}
 	}

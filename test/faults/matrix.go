@@ -52,6 +52,7 @@ var matrix = []entry{
 	{"I7", "late beat after a deregistration", []string{"fsm.TestTombstone_Life"}},
 	{"I9", "beats move the log by nothing", []string{"test/e2e.TestBeats_MoveTheLogByNothing", "health.TestBeats_NeverEnterTheLog"}},
 	{"I10", "1,000 expiries at once, few entries", []string{"health.TestExpiry_ThousandAtOnceTakeFewEntries"}},
+	{"I11", "follower killed while it forwards", []string{"test/e2e.TestForwarderKilled_WhatItAcknowledgedIsThere"}},
 	{"I12", "weights", []string{"registry.TestValidateWeight", "registry.TestClampWeight", "fsm.TestRegister_WeightsAreClamped"}},
 	{"I13", "protect threshold", []string{"registry.TestSelect", "registry.TestSelect_AgreesWithASimplerOne"}},
 	{"I14", "one address in clusters, namespaces, kinds", []string{"test/field.TestTwoClusters_BeatsOfOneDoNotRenewTheOther", "fsm.TestApply_AgreesWithTheModel"}},

@@ -29,7 +29,7 @@ type forwarder struct {
 
 func newForwarder(n *Node) *forwarder {
 	return &forwarder{node: n, queue: batch.NewQueue(batch.Limits{
-		Commands: queueCommands, Bytes: queueBytes, BatchCommands: entryCommands, BatchBytes: entryBytes, Deepen: deepenAt,
+		Commands: queueCommands, Bytes: queueBytes, BatchCommands: entryCommands, BatchBytes: entryBytes, Deepen: callAt,
 	}, forwardCalls)}
 }
 

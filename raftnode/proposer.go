@@ -33,7 +33,7 @@ type proposer struct {
 func newProposer(node string, r func() *raft.Raft, stuck, moved func(), m *metrics) *proposer {
 	p := &proposer{node: node, wall: time.Now, raft: r, stuck: stuck, moved: moved, m: m}
 	p.queue = batch.NewQueue(batch.Limits{
-		Commands: queueCommands, Bytes: queueBytes, BatchCommands: entryCommands, BatchBytes: entryBytes, Deepen: deepenAt,
+		Commands: queueCommands, Bytes: queueBytes, BatchCommands: entryCommands, BatchBytes: entryBytes, Deepen: deepenAt, Gather: true,
 	}, inFlight)
 	p.queue.Close(registry.ErrNotLeader)
 	return p

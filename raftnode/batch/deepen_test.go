@@ -23,11 +23,11 @@ func TestQueue_FewCommandsWaitForTheBatchUnderWay(t *testing.T) {
 	if got := len(q.take(time.Now())); got != 2 {
 		t.Fatalf("%d items of the clients went when enough waited, want 2", got)
 	}
-	q.ended()
+	q.ended(ending{})
 	if got := q.take(time.Now()); got != nil {
 		t.Fatalf("%d items went while one batch is still under way", len(got))
 	}
-	q.ended()
+	q.ended(ending{})
 	if got := len(q.take(time.Now())); got != 1 {
 		t.Fatalf("%d items went once nothing was under way, want 1", got)
 	}

@@ -28,6 +28,8 @@ type Limits struct {
 	// Deepen is how many commands must wait for a batch to go out beside one that is on
 	// its way. Up to 1 every batch goes at once.
 	Deepen int
+	// Gather makes a batch that follows another of many commands wait for more; see gather.
+	Gather bool
 }
 
 // Queue holds items until they are taken. It is safe for concurrent use.
@@ -40,6 +42,7 @@ type Queue struct {
 	keys     map[registry.InstanceKey]int // items queued or on their way, by key
 	batches  int                          // of clients since the last one of background work
 	underway int                          // batches taken whose end was not seen yet
+	last     ending                       // of the batch that ended last
 	closed   *registry.Error
 }
 
@@ -102,7 +105,7 @@ func (q *Queue) take(now time.Time) []*Item {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for {
-		if q.underway > 0 && len(q.lines[Client].items)+len(q.lines[Background].items) < q.limits.Deepen {
+		if q.underway > 0 && q.waitingLocked() < q.limits.Deepen {
 			return nil // it goes when one that is on its way has ended
 		}
 		class := q.next()
@@ -110,7 +113,7 @@ func (q *Queue) take(now time.Time) []*Item {
 			return nil
 		}
 		if batch := q.cut(class, now); len(batch) > 0 {
-			if len(q.lines[Client].items)+len(q.lines[Background].items) > 0 {
+			if q.waitingLocked() > 0 {
 				q.signal() // the rest is for the next sender
 			}
 			q.underway++
@@ -120,9 +123,10 @@ func (q *Queue) take(now time.Time) []*Item {
 }
 
 // ended notes the end of a batch that take gave.
-func (q *Queue) ended() {
+func (q *Queue) ended(e ending) {
 	q.mu.Lock()
 	q.underway--
+	q.last = e
 	q.mu.Unlock()
 }
 

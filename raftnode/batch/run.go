@@ -17,7 +17,7 @@ type Send func(items []*Item) (wait func())
 func (q *Queue) Run(ctx context.Context, send Send) {
 	var (
 		group sync.WaitGroup
-		order sync.Mutex // from taking a batch until it is sent
+		order = make(chan struct{}, 1) // holds one from taking a batch until it is sent
 	)
 	for range cap(q.wake) {
 		group.Go(func() {
@@ -27,7 +27,7 @@ func (q *Queue) Run(ctx context.Context, send Send) {
 					return
 				case <-q.wake:
 				}
-				for ctx.Err() == nil && q.step(&order, send) {
+				for ctx.Err() == nil && q.step(order, send) {
 				}
 			}
 		})
@@ -36,16 +36,21 @@ func (q *Queue) Run(ctx context.Context, send Send) {
 }
 
 // step sends one batch and waits for it; false when nothing waits.
-func (q *Queue) step(order *sync.Mutex, send Send) bool {
-	order.Lock()
-	items := q.take(time.Now())
+func (q *Queue) step(order chan struct{}, send Send) bool {
+	order <- struct{}{}
+	if q.limits.Gather {
+		q.gather()
+	}
+	began := time.Now()
+	items := q.take(began)
 	if len(items) == 0 {
-		order.Unlock()
+		<-order
 		return false
 	}
 	wait := send(items)
-	order.Unlock()
+	<-order
 	wait()
-	q.ended()
+	end := time.Now()
+	q.ended(ending{len(items), end.Sub(began), end})
 	return true
 }

@@ -77,6 +77,10 @@ func addServeFlags(f *pflag.FlagSet, o *app.Options) {
 
 // serve runs a node until the context ends, then stops it in order.
 func serve(ctx context.Context, opts app.Options) error {
+	pacing, endPace := context.WithCancel(context.WithoutCancel(ctx))
+	paced := make(chan struct{})
+	go func() { defer close(paced); paceCollector(pacing) }()
+	defer func() { endPace(); <-paced }()
 	opts.Version = buildVersion()
 	node, err := app.New(opts)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 // one another; with a minute between them instances died at once, or news were taken for
 // old (alibaba/nacos #1529, #14042). The lead goes to each node in turn.
 func TestClocksOfNodesDiffer_NobodyExpiresEarlyOrLate(t *testing.T) {
+	t.Parallel()
 	skew := map[string]time.Duration{"n1": 0, "n2": time.Minute, "n3": -time.Minute}
 	c := clustertest.Start(t, 3, func(o *app.Options) {
 		d := skew[o.NodeID]
@@ -53,8 +54,8 @@ func lead(t *testing.T, c *cluster, wanted *member) {
 func underLeader(t *testing.T, c *cluster, service string) {
 	t.Helper()
 	m := c.Followers()[0]
-	m.MustRegister(service, "10.1.0.1", 1, brief)
-	m.MustRegister(service, "10.1.0.1", 2, brief)
+	m.MustRegister(service, "10.1.0.1", 1, short)
+	m.MustRegister(service, "10.1.0.1", 2, short)
 	registered := time.Now()
 	stop := beating(c, 1, func(m *member, _ int) bool {
 		a, err := m.Beat(service, "10.1.0.1", 1)
@@ -70,8 +71,8 @@ func underLeader(t *testing.T, c *cluster, service string) {
 			return err == nil && len(hosts) == 1 && hosts[0].Port == 1 && hosts[0].Healthy
 		})
 	}
-	if took := time.Since(registered); took < 3*time.Second-50*time.Millisecond || took > 20*time.Second {
-		t.Errorf("the silent instance of %s left after %s, want 3 s", service, took)
+	if took := time.Since(registered); took < 6*time.Second-50*time.Millisecond || took > 25*time.Second {
+		t.Errorf("the silent instance of %s left after %s, want 6 s", service, took)
 	}
 }
 

@@ -7,4 +7,7 @@
 // leader and once through a follower; see TestScripts for its form. What needs time,
 // faults or many clients is a test in Go. Faults that need real processes (kills, full
 // disks) are shown in test/e2e.
+//
+// Tests that mostly wait run beside one another. Those that count goroutines or
+// connections, or measure, run alone.
 package field

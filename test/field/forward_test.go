@@ -59,7 +59,7 @@ func TestForwarding_LosesNeitherBodyNorQuery(t *testing.T) {
 				service := fmt.Sprintf("fw-%s-%s-%s", how, framing, name)
 				for _, w := range writes(service) {
 					query, body := split(w, how)
-					a := raw(t, node, step{method: w.method, target: prefix + w.path + "?" + query, body: body, chunked: framing == "chunked"})
+					a := insist(t, node, step{method: w.method, target: prefix + w.path + "?" + query, body: body, chunked: framing == "chunked"})
 					got := fmt.Sprintf("%d %s", a.status, a.body)
 					if first, seen := want[w.name]; seen && got != first {
 						t.Errorf("%s, %s, %s, through the %s: %s, elsewhere %s", w.name, how, framing, name, got, first)

@@ -69,11 +69,10 @@ func detail(m *member, service, ip string, port int) string {
 // a flip of its health, a restarted follower and another leader do not bring it back
 // (alibaba/nacos #1814, #11112, #8653, #3934, #11890, #5243; Netflix/eureka #1116, #955).
 func TestDisabledInstance_StaysDisabled(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t)
-	c.Leader().MustRegister("svc", "10.1.0.1", 8080, brief, "weight=3")
-	if a, err := c.Followers()[0].Do(http.MethodPatch, "/instance", "serviceName=svc&ip=10.1.0.1&port=8080&enabled=false"); err != nil || a.Status != http.StatusOK {
-		t.Fatalf("disable: %v %+v", err, a)
-	}
+	c.Leader().MustRegister("svc", "10.1.0.1", 8080, timeouts(300, 2000, 120_000), "weight=3")
+	must(t, c.Followers()[0], http.MethodPatch, "/instance", "serviceName=svc&ip=10.1.0.1&port=8080&enabled=false")
 	beat := func(m *member, _ int) bool { return fullBeat(m, "svc", "10.1.0.1", 8080, `,"weight":1`) }
 	look := func(when string) {
 		t.Helper()
@@ -87,7 +86,7 @@ func TestDisabledInstance_StaysDisabled(t *testing.T) {
 			})
 			c.Until("weight and metadata kept on "+m.ID+" "+when, func() bool {
 				got := detail(m, "svc", "10.1.0.1", 8080)
-				return strings.Contains(got, `"weight":3.0`) && strings.Contains(got, `"preserved.heart.beat.timeout":"1500"`)
+				return strings.Contains(got, `"weight":3.0`) && strings.Contains(got, `"preserved.heart.beat.timeout":"2000"`)
 			})
 		}
 	}
@@ -117,14 +116,13 @@ func TestDisabledInstance_StaysDisabled(t *testing.T) {
 // has the beat's data, not that of an earlier registration, and not nothing
 // (alibaba/nacos #3404; polarismesh/polaris-java #592).
 func TestBeatAfterEviction_BringsWhatTheBeatSays(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t)
 	m := c.Followers()[0]
 	m.MustRegister("svc", "10.1.0.1", 8080, brief)
 	m.MustRegister("svc", "10.1.0.1", 8080, brief, "weight=2")
 	c.Until("the eviction", func() bool { hosts, err := m.List("svc"); return err == nil && len(hosts) == 0 })
-	if !fullBeat(m, "svc", "10.1.0.1", 8080, `,"weight":4,"metadata":{"v":"3"}`) {
-		t.Fatal("the beat was not taken")
-	}
+	c.Until("the beat taken", func() bool { return fullBeat(m, "svc", "10.1.0.1", 8080, `,"weight":4,"metadata":{"v":"3"}`) })
 	for _, node := range c.Members() {
 		c.Until("the beat's data on "+node.ID, func() bool {
 			got := detail(node, "svc", "10.1.0.1", 8080)
@@ -142,9 +140,9 @@ func TestBeatRightAfterRegistration_IsKnownOnOtherNodes(t *testing.T) {
 	for i := range 300 {
 		nodes[i%3].MustRegister("svc", "10.1.0.1", 1000+i, lasting)
 		for _, k := range []int{1, 2} {
-			a, err := nodes[(i+k)%3].Beat("svc", "10.1.0.1", 1000+i)
-			if err != nil || !strings.Contains(a.Body, `"code":10200`) {
-				t.Fatalf("beat %d through %s: %v %s", i, nodes[(i+k)%3].ID, err, a.Body)
+			text := must(t, nodes[(i+k)%3], http.MethodPut, "/instance/beat", fmt.Sprintf("serviceName=svc&ip=10.1.0.1&port=%d", 1000+i))
+			if !strings.Contains(text, `"code":10200`) {
+				t.Fatalf("beat %d through %s: %s", i, nodes[(i+k)%3].ID, text)
 			}
 		}
 	}
@@ -153,10 +151,11 @@ func TestBeatRightAfterRegistration_IsKnownOnOtherNodes(t *testing.T) {
 // TestTwoClusters_BeatsOfOneDoNotRenewTheOther is about one address in two clusters
 // (alibaba/nacos #3919, #1470).
 func TestTwoClusters_BeatsOfOneDoNotRenewTheOther(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t)
 	m := c.Leader()
-	m.MustRegister("svc", "10.1.0.1", 8080, brief, "clusterName=c1")
-	m.MustRegister("svc", "10.1.0.1", 8080, brief, "clusterName=c2")
+	m.MustRegister("svc", "10.1.0.1", 8080, short, "clusterName=c1")
+	m.MustRegister("svc", "10.1.0.1", 8080, short, "clusterName=c2")
 	stop := beating(c, 1, func(m *member, _ int) bool {
 		a, err := m.Do(http.MethodPut, "/instance/beat", "serviceName=svc&ip=10.1.0.1&port=8080&clusterName=c1")
 		return err == nil && a.Status == http.StatusOK
@@ -175,6 +174,7 @@ func TestTwoClusters_BeatsOfOneDoNotRenewTheOther(t *testing.T) {
 // instance, and with that node down nobody did it
 // (alibaba/nacos #3337, #4829, #3110; alibaba/spring-cloud-alibaba #3415).
 func TestDeadClients_LeaveWhileANodeIsDown(t *testing.T) {
+	t.Parallel()
 	for _, down := range []string{"leader", "follower"} {
 		t.Run(down, func(t *testing.T) {
 			c := startCluster(t)

@@ -52,7 +52,7 @@ func (cr *crowd) disturb() {
 func TestBeatsUnderLoad_AreAnsweredInTime(t *testing.T) {
 	const instances, beaters = 600, 12
 	c := startCluster(t)
-	fill(t, c, "svc", 1000, 1000+instances, timeouts(2000, 15_000, 30_000))
+	fill(t, c, "svc", 1000, 1000+instances, timeouts(2000, 30_000, 60_000))
 	cr := crowd{c: c, done: make(chan struct{})}
 	cr.disturb()
 	var mu sync.Mutex

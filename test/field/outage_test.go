@@ -17,6 +17,7 @@ import (
 // a 500, hung, or reads stopped too (hashicorp/consul #1456, PR #2175; alibaba/nacos
 // #3665, #10514).
 func TestNoLeader_ReadsGoOnAndWritesAreRefusedInTime(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t)
 	c.Leader().MustRegister("svc", "10.1.0.1", 80, lasting)
 	last := c.Followers()[0]
@@ -232,6 +233,7 @@ func TestReturningFollower_DeposesNobody(t *testing.T) {
 // old view for ever, without an error (alibaba/nacos #6018, #5189, #12151, #6728;
 // nacos-group/r-nacos #139, #206).
 func TestNodeThatWasAway_DoesNotStayStale(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t)
 	away := c.Followers()[0]
 	rest := []*member{c.Leader(), c.Followers()[1]}
@@ -240,9 +242,7 @@ func TestNodeThatWasAway_DoesNotStayStale(t *testing.T) {
 			rest[i%2].MustRegister(fmt.Sprintf("svc-%d", i%4), "10.1.0.1", 1000*round+i, lasting)
 		}
 		for i := range 10 {
-			if a, err := rest[i%2].Deregister(fmt.Sprintf("svc-%d", i%4), "10.1.0.1", 1000*round+i); err != nil || a.Status != http.StatusOK {
-				t.Fatalf("deregister: %v %+v", err, a)
-			}
+			must(t, rest[i%2], http.MethodDelete, "/instance", fmt.Sprintf("serviceName=svc-%d&ip=10.1.0.1&port=%d", i%4, 1000*round+i))
 		}
 	}
 	same := func(when string) {

@@ -51,7 +51,6 @@ var short = timeouts(1000, 4000, 6000)
 // (alibaba/nacos #6693, PR #6710; hyperf/hyperf #3873). Each instance lives on one form of
 // beat alone, for longer than it may be silent.
 func TestGroupOfABeat_NoSecondServiceAndNoExpiry(t *testing.T) {
-	t.Parallel()
 	c := startCluster(t)
 	full := func(name string, port int) string {
 		return "&beat=" + url.QueryEscape(fmt.Sprintf(`{"ip":"10.1.0.1","port":%d,"serviceName":"%s"}`, port, name))
@@ -86,7 +85,6 @@ func TestGroupOfABeat_NoSecondServiceAndNoExpiry(t *testing.T) {
 // under the timer of those that beat, and it was evicted when they ended (alibaba/nacos
 // #910; nacos-sdk-python #96). Its timeouts say 1.5 and 3 seconds, in vain.
 func TestBeatOfAPersistentInstance_NeitherConvertsNorEvicts(t *testing.T) {
-	t.Parallel()
 	c := startCluster(t)
 	must(t, c.Leader(), http.MethodPost, "/instance", "serviceName=svc&ip=127.0.0.1&port=1&ephemeral=false&"+brief)
 	must(t, c.Leader(), http.MethodPost, "/instance", "serviceName=other&ip=10.1.0.1&port=1&"+brief)

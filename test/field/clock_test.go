@@ -14,7 +14,6 @@ import (
 // one another; with a minute between them instances died at once, or news were taken for
 // old (alibaba/nacos #1529, #14042). The lead goes to each node in turn.
 func TestClocksOfNodesDiffer_NobodyExpiresEarlyOrLate(t *testing.T) {
-	t.Parallel()
 	skew := map[string]time.Duration{"n1": 0, "n2": time.Minute, "n3": -time.Minute}
 	c := clustertest.Start(t, 3, func(o *app.Options) {
 		d := skew[o.NodeID]

@@ -8,6 +8,7 @@
 // faults or many clients is a test in Go. Faults that need real processes (kills, full
 // disks) are shown in test/e2e.
 //
-// Tests that mostly wait run beside one another. Those that count goroutines or
-// connections, or measure, run alone.
+// Elections are short here and the machine may be busy: what is refused with a 503 is sent
+// again, bounds on how long something may take are generous, those on how long it must take
+// are not.
 package field

@@ -69,7 +69,6 @@ func detail(m *member, service, ip string, port int) string {
 // a flip of its health, a restarted follower and another leader do not bring it back
 // (alibaba/nacos #1814, #11112, #8653, #3934, #11890, #5243; Netflix/eureka #1116, #955).
 func TestDisabledInstance_StaysDisabled(t *testing.T) {
-	t.Parallel()
 	c := startCluster(t)
 	c.Leader().MustRegister("svc", "10.1.0.1", 8080, timeouts(300, 2000, 120_000), "weight=3")
 	must(t, c.Followers()[0], http.MethodPatch, "/instance", "serviceName=svc&ip=10.1.0.1&port=8080&enabled=false")
@@ -116,7 +115,6 @@ func TestDisabledInstance_StaysDisabled(t *testing.T) {
 // has the beat's data, not that of an earlier registration, and not nothing
 // (alibaba/nacos #3404; polarismesh/polaris-java #592).
 func TestBeatAfterEviction_BringsWhatTheBeatSays(t *testing.T) {
-	t.Parallel()
 	c := startCluster(t)
 	m := c.Followers()[0]
 	m.MustRegister("svc", "10.1.0.1", 8080, brief)
@@ -151,7 +149,6 @@ func TestBeatRightAfterRegistration_IsKnownOnOtherNodes(t *testing.T) {
 // TestTwoClusters_BeatsOfOneDoNotRenewTheOther is about one address in two clusters
 // (alibaba/nacos #3919, #1470).
 func TestTwoClusters_BeatsOfOneDoNotRenewTheOther(t *testing.T) {
-	t.Parallel()
 	c := startCluster(t)
 	m := c.Leader()
 	m.MustRegister("svc", "10.1.0.1", 8080, short, "clusterName=c1")
@@ -174,7 +171,6 @@ func TestTwoClusters_BeatsOfOneDoNotRenewTheOther(t *testing.T) {
 // instance, and with that node down nobody did it
 // (alibaba/nacos #3337, #4829, #3110; alibaba/spring-cloud-alibaba #3415).
 func TestDeadClients_LeaveWhileANodeIsDown(t *testing.T) {
-	t.Parallel()
 	for _, down := range []string{"leader", "follower"} {
 		t.Run(down, func(t *testing.T) {
 			c := startCluster(t)

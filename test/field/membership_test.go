@@ -74,7 +74,6 @@ func TestWipedNode_ComesBackUnderLoadAndDisturbsNobody(t *testing.T) {
 // a new name at its address, could not join, or its old self stayed a voter whom the
 // majority waited for (rqlite/rqlite PR #2778, #818, #1290).
 func TestNewAddressOrName_LeavesNoGhostVoter(t *testing.T) {
-	t.Parallel()
 	c := startCluster(t)
 	c.Leader().MustRegister("svc", "10.1.0.1", 1, lasting)
 	moved := c.Followers()[0]
@@ -111,7 +110,6 @@ func TestNewAddressOrName_LeavesNoGhostVoter(t *testing.T) {
 // the configuration anew, failed, or made a second cluster (seaweedfs/seaweedfs #10880;
 // hashicorp/raft #336, #532; rqlite/rqlite #1581).
 func TestBootstrapFlagLeftOn_IsWithoutEffect(t *testing.T) {
-	t.Parallel()
 	var turned atomic.Int32
 	c := clustertest.Start(t, 3, func(o *app.Options) {
 		for range turned.Load() {
@@ -156,7 +154,6 @@ func TestBootstrapFlagLeftOn_IsWithoutEffect(t *testing.T) {
 // which there is only once that is ready (alibaba/nacos #1660). Here the name of a node that
 // does not run is not known, and nodes with data start in each order.
 func TestBootOrder_NoDeadlockOfNamesAndReadiness(t *testing.T) {
-	t.Parallel()
 	var c *cluster
 	var known [3]atomic.Bool
 	setUp := make(chan struct{})

@@ -17,7 +17,6 @@ import (
 // a 500, hung, or reads stopped too (hashicorp/consul #1456, PR #2175; alibaba/nacos
 // #3665, #10514).
 func TestNoLeader_ReadsGoOnAndWritesAreRefusedInTime(t *testing.T) {
-	t.Parallel()
 	c := startCluster(t)
 	c.Leader().MustRegister("svc", "10.1.0.1", 80, lasting)
 	last := c.Followers()[0]
@@ -233,7 +232,6 @@ func TestReturningFollower_DeposesNobody(t *testing.T) {
 // old view for ever, without an error (alibaba/nacos #6018, #5189, #12151, #6728;
 // nacos-group/r-nacos #139, #206).
 func TestNodeThatWasAway_DoesNotStayStale(t *testing.T) {
-	t.Parallel()
 	c := startCluster(t)
 	away := c.Followers()[0]
 	rest := []*member{c.Leader(), c.Followers()[1]}

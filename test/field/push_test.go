@@ -59,7 +59,6 @@ func gone(m *member, service string, port int) {
 // #4595; alibaba/nacos #60). It goes by a request, by its silence, and together with
 // another.
 func TestPush_TheLastInstanceReallyLeaves(t *testing.T) {
-	t.Parallel()
 	c := startCluster(t)
 	for service, leave := range map[string]func(service string){
 		"by-request": func(service string) {

@@ -79,7 +79,6 @@ func TestSnapshotAndRestart_KeepEveryAnswer(t *testing.T) {
 // everybody was evicted at the start, or those whose client had died meanwhile stayed for
 // ever (polarismesh/polaris #104; hashicorp/consul #3569, #6231).
 func TestWholeClusterDown_TheLivingStayAndTheDeadLeave(t *testing.T) {
-	t.Parallel()
 	c := startCluster(t)
 	for i := range 60 {
 		c.Members()[i%3].MustRegister("svc", "10.1.0.1", 1000+i, short)

@@ -124,7 +124,6 @@ func (g *guarded) forgeries(t *testing.T) map[string]string {
 // TestAccounts_NoBackDoorThroughAnyNode looks at a cluster that asks for accounts, through
 // the leader and through a follower.
 func TestAccounts_NoBackDoorThroughAnyNode(t *testing.T) {
-	t.Parallel()
 	if address := app.DefaultOptions().DebugAddr; address != "" {
 		t.Errorf("the profiler is on at %q unless it is turned off", address)
 	}

@@ -172,7 +172,9 @@ func TestBigSnapshots_HoldUpNeitherBeatsNorWrites(t *testing.T) {
 	})
 	var snapshots []uint64
 	start := time.Now()
-	enough := func() bool { return time.Since(start) > 8*time.Second && len(snapshots) > 2 || time.Since(start) > time.Minute }
+	enough := func() bool {
+		return time.Since(start) > 8*time.Second && len(snapshots) > 2 || time.Since(start) > time.Minute
+	}
 	for ; !enough() && !t.Failed(); <-time.After(500 * time.Millisecond) {
 		for _, m := range c.Members() {
 			if n := m.Healthy("svc"); n != instances {

@@ -9,8 +9,8 @@ const (
 	gatherShare = 2
 	// gatherMax bounds the wait on slow disks and long ways.
 	gatherMax = time.Millisecond
-	// gatherLooks is how often a wait looks whether anything still comes.
-	gatherLooks = 2
+	// gatherLooks is how often a wait looks whether they came.
+	gatherLooks = 4
 )
 
 // ending is the end of a batch.
@@ -23,8 +23,8 @@ type ending struct {
 // gather waits, when a batch of many items has just ended, for those whom it answered to
 // come again: sent at once, the next batch would hold only what came while the last was
 // under way, and a batch costs its work on every node however little it holds. The wait
-// ends when enough is there for a batch to go beside others, or when nothing comes any
-// more. Where few items come, and after a pause, there is none.
+// ends when they are there, or enough for a batch to go beside others. Where few items
+// come, and after a pause, there is none.
 func (q *Queue) gather() {
 	q.mu.Lock()
 	n, busy, last := q.waitingLocked(), q.underway > 0, q.last
@@ -33,15 +33,13 @@ func (q *Queue) gather() {
 	if busy || n == 0 || last.items < gatherFrom || time.Since(last.at) > wait {
 		return
 	}
+	enough := min(n+last.items, q.limits.Deepen)
 	for range gatherLooks {
-		if n >= q.limits.Deepen {
+		if n >= enough {
 			return
 		}
 		time.Sleep(wait / gatherLooks)
-		before := n
-		if n = q.waiting(); n <= before {
-			return
-		}
+		n = q.waiting()
 	}
 }
 

@@ -94,38 +94,37 @@ func TestGather_NotAfterAPause(t *testing.T) {
 	})
 }
 
-// When nobody comes any more the wait ends early, and it never lasts over its bound.
+// The wait ends when those who were answered are there, or enough for a batch to go beside
+// others, and never lasts over its bound.
 func TestGather_Bounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := NewQueue(Limits{Commands: 1000, Bytes: 10000, BatchCommands: 256, BatchBytes: 10000, Deepen: 64, Gather: true}, 4)
 		put(q, Client, 1)
-		wait := func() time.Duration {
-			q.last = ending{items: 50, took: time.Minute, at: time.Now()}
+		wait := func(last int) time.Duration {
+			q.last = ending{items: last, took: time.Minute, at: time.Now()}
 			began := time.Now()
 			q.gather()
 			return time.Since(began)
 		}
-		if waited := wait(); waited != gatherMax/gatherLooks {
-			t.Errorf("waited %v though nobody came", waited)
+		if waited := wait(50); waited != gatherMax {
+			t.Errorf("waited %v though nobody came, want %v", waited, gatherMax)
 		}
-		var stop atomic.Bool
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			for !stop.Load() {
+			for range 10 {
+				time.Sleep(10 * time.Microsecond)
 				put(q, Client, 1)
-				time.Sleep(100 * time.Microsecond)
 			}
 		}()
-		if waited := wait(); waited != gatherMax {
-			t.Errorf("waited %v while some came, want %v", waited, gatherMax)
+		if waited := wait(10); waited != gatherMax/gatherLooks {
+			t.Errorf("waited %v though all came at once", waited)
 		}
-		stop.Store(true)
 		<-ended
 		for range 60 {
 			put(q, Client, 1)
 		}
-		if waited := wait(); waited != 0 {
+		if waited := wait(50); waited != 0 {
 			t.Errorf("waited %v though enough waited", waited)
 		}
 	})

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -79,10 +80,11 @@ func (m *metrics) refused(err error) {
 	m.refusals.WithLabelValues(reason).Inc()
 }
 
-// routeMetrics are the metrics of one route, looked up once.
+// routeMetrics are the metrics of one route, looked up once. A route has none before its
+// first request: there are many routes, and most clients use a handful.
 type routeMetrics struct {
 	all     *prometheus.CounterVec
-	seconds prometheus.Observer
+	seconds func() prometheus.Observer
 	// byCode holds the counters of codes seen so far, from 100 on.
 	byCode [500]atomic.Pointer[prometheus.Counter]
 }
@@ -93,11 +95,13 @@ func (m *metrics) route(rt route) *routeMetrics {
 		method = "any" // a client may send any word as its verb: no label of its own
 	}
 	labels := prometheus.Labels{"method": method, "route": rt.path}
-	return &routeMetrics{all: m.requests.MustCurryWith(labels), seconds: m.seconds.With(labels)}
+	return &routeMetrics{all: m.requests.MustCurryWith(labels), seconds: sync.OnceValue(func() prometheus.Observer {
+		return m.seconds.With(labels)
+	})}
 }
 
 func (rm *routeMetrics) observe(code int, took time.Duration) {
-	rm.seconds.Observe(took.Seconds())
+	rm.seconds().Observe(took.Seconds())
 	rm.counter(code).Inc()
 }
 

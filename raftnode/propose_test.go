@@ -18,7 +18,7 @@ import (
 )
 
 func TestPropose_PacksAndForwardsManyCallers(t *testing.T) {
-	c := startCluster(t, 3, nil)
+	c := startCluster(t, 3, calm)
 	const callers, each = 30, 20
 	var group sync.WaitGroup
 	for k := range callers {
@@ -143,7 +143,7 @@ func indexOf(c *testCluster, n *testNode) int {
 }
 
 func TestPropose_LeaderRefusesWhatItCannotRead(t *testing.T) {
-	c := startCluster(t, 3, nil)
+	c := startCluster(t, 3, calm)
 	l := c.nodes[c.leader()]
 	client, err := c.nodes[c.follower()].peers.connected(context.Background(), l.Address())
 	if err != nil {
@@ -169,7 +169,7 @@ func TestPropose_LeaderRefusesWhatItCannotRead(t *testing.T) {
 }
 
 func TestPropose_FullDiskRefusesClientsOnly(t *testing.T) {
-	c := startCluster(t, 3, nil)
+	c := startCluster(t, 3, calm)
 	l := c.nodes[c.leader()]
 	l.disk.minWrites = 512 << 20
 	l.disk.look(500 << 20)

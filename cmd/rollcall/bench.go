@@ -27,8 +27,9 @@ register     registers new instances, at most --instances of them
 reregister   registers the same instances again
 beat, list   beats or lists them
 live         lets --instances beat every --interval for --duration, as a fleet at rest
-             does, and reports by how much the Raft index moved (0 is right) and how many
-             were shown unhealthy (0 is right)
+             does, and reports by how much the Raft index moved (0 is right; the comparison of
+             digests that the registrations before it are owed may add 1) and how many were
+             shown unhealthy (0 is right)
 
 What a run registers is removed at its end, also when it is interrupted. With accounts on
 (serve --auth) name one with --user and put its password into the environment variable

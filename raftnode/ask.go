@@ -12,6 +12,9 @@ import (
 
 // Ask answers a question of another node from what this node alone knows.
 func (s *server) Ask(ctx context.Context, req *peerpb.AskRequest) (*peerpb.AskResponse, error) {
+	if req.Topic == topicTerm {
+		return &peerpb.AskResponse{Answer: s.node.answerTerm()}, nil
+	}
 	answer := s.node.opts.OnAsk[req.Topic]
 	if answer == nil {
 		return nil, status.Errorf(codes.Unimplemented, "topic %q is not known here", req.Topic)

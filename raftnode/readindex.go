@@ -23,19 +23,16 @@ func (n *Node) VerifyLeader(ctx context.Context) error {
 }
 
 // verify is one round, run by the verifier.
-func (n *Node) verify(context.Context) (uint64, error) {
+func (n *Node) verify(ctx context.Context) (uint64, error) {
 	r, term := n.raft.Load(), n.proposer.openTerm()
 	if r == nil || term == 0 {
 		return 0, registry.ErrNotLeader
 	}
 	n.m.verifies.Inc()
-	if err := r.VerifyLeader().Error(); err != nil {
-		return 0, registry.ErrNotLeader.Because("leadership check: " + err.Error())
-	}
 	// Leadership may have been lost and won again while the end of the old term has not
-	// been dealt with here: what was read in it is not proven then.
-	if r.CurrentTerm() != term {
-		return 0, registry.ErrNotLeader.Because("leadership check: another term")
+	// been dealt with here: what was read in it is not proven by the later one.
+	if err := n.confirm(ctx, r, term); err != nil {
+		return 0, err
 	}
 	return term, nil
 }

@@ -26,3 +26,26 @@ func TestReadIndex_LeadershipOfALaterTermProvesNothing(t *testing.T) {
 		t.Errorf("read index: %v", err)
 	}
 }
+
+// TestVerifyLeader_OfALeaderThatOthersHaveLeft: Raft's own check takes the answer to a
+// heartbeat sent before it for one to it, and so proved, after a pause, a leadership that
+// had ended. What counts is that a majority is in the leader's term since the check began.
+func TestVerifyLeader_OfALeaderThatOthersHaveLeft(t *testing.T) {
+	c := startCluster(t, 3, calm)
+	n := c.nodes[c.leader()]
+	r, term := n.raft.Load(), n.proposer.openTerm()
+	if err := n.confirm(context.Background(), r, term); err != nil {
+		t.Fatalf("of the leader: %v", err)
+	}
+	if err := n.confirm(context.Background(), r, term-1); !errors.Is(err, registry.ErrNotLeader) {
+		t.Errorf("in a term that the others have left: %v", err)
+	}
+	for i, other := range c.nodes {
+		if other != n {
+			c.stop(i)
+		}
+	}
+	if err := n.confirm(context.Background(), r, term); !errors.Is(err, registry.ErrNotLeader) {
+		t.Errorf("with nobody there: %v", err)
+	}
+}

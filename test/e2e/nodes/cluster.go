@@ -25,6 +25,7 @@ const (
 // except where they say otherwise.
 type Cluster struct {
 	t      testing.TB
+	site   Site
 	binary string
 	args   []string
 	root   string
@@ -36,11 +37,19 @@ type Cluster struct {
 // line. The nodes are killed when the test ends, and their logs shown if it failed.
 func New(t testing.TB, binary string, n int, args ...string) *Cluster {
 	t.Helper()
-	transport := &http.Transport{MaxIdleConnsPerHost: 128}
-	c := &Cluster{t: t, binary: binary, args: args, root: t.TempDir(), client: &http.Client{Transport: transport}}
+	return NewAt(t, onLoopback{t}, binary, n, args...)
+}
+
+// NewAt is New with nodes that run somewhere else than on this host's loopback.
+func NewAt(t testing.TB, site Site, binary string, n int, args ...string) *Cluster {
+	t.Helper()
+	transport := &http.Transport{MaxIdleConnsPerHost: 128, DialContext: site.Dial}
+	c := &Cluster{t: t, site: site, binary: binary, args: args, root: t.TempDir(), client: &http.Client{Transport: transport}}
 	for i := range n {
 		id := fmt.Sprintf("n%d", i+1)
-		c.nodes = append(c.nodes, &Node{c: c, ID: id, HTTP: loopback.FreeAddress(c.t), Peer: loopback.FreeAddress(c.t), Dir: filepath.Join(c.root, id)})
+		node := &Node{c: c, number: i, ID: id, Dir: filepath.Join(c.root, id)}
+		node.HTTP, node.Peer = site.Addresses(i)
+		c.nodes = append(c.nodes, node)
 	}
 	if err := os.WriteFile(c.SecretFile(), []byte("a secret for tests only"), 0o600); err != nil {
 		t.Fatal(err)

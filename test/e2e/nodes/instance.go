@@ -75,14 +75,26 @@ func (n *Node) MustRegister(instances ...Instance) {
 // another node.
 const beatTimeout = time.Second
 
+// What a beat is answered: 10200 and 20404 are Nacos' codes, anything else is a refusal.
+const (
+	beatRefused = 0
+	beatTaken   = 10200
+	beatUnknown = 20404
+)
+
 // Beat sends a light beat and tells whether the node took it for a known instance.
-func (n *Node) Beat(ctx context.Context, in Instance) bool {
+func (n *Node) Beat(ctx context.Context, in Instance) bool { return n.beat(ctx, in) == beatTaken }
+
+func (n *Node) beat(ctx context.Context, in Instance) int {
 	ctx, cancel := context.WithTimeout(ctx, beatTimeout)
 	defer cancel()
 	a, err := n.Send(ctx, http.MethodPut, NS+"/instance/beat", in.Form())
 	if err != nil || a.Status != http.StatusOK {
-		return false
+		return beatRefused
 	}
 	var reply struct{ Code int }
-	return json.Unmarshal([]byte(a.Body), &reply) == nil && reply.Code == 10200
+	if json.Unmarshal([]byte(a.Body), &reply) != nil {
+		return beatRefused
+	}
+	return reply.Code
 }

@@ -107,10 +107,15 @@ type Writers struct {
 // Write starts clients that send through the nodes that via names each time they ask,
 // and to the next of them when one fails.
 func (c *Cluster) Write(clients int, pause time.Duration, via func() []*Node) *Writers {
+	return c.WriteTo("writer", clients, pause, via)
+}
+
+// WriteTo is Write to services that begin with a name.
+func (c *Cluster) WriteTo(name string, clients int, pause time.Duration, via func() []*Node) *Writers {
 	w := &Writers{b: newBackground()}
 	for k := range clients {
 		i := 0
-		service := fmt.Sprintf("writer-%d", k)
+		service := fmt.Sprintf("%s-%d", name, k)
 		w.b.every(pause, func(ctx context.Context) {
 			i++
 			in := Instance{Service: service, IP: fmt.Sprintf("10.%d.%d.%d", k, i/250, i%250), Port: 80}.Lasting()

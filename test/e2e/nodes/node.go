@@ -12,7 +12,8 @@ import (
 // Node is one node of a Cluster, running or not. Start, Signal, Kill and Exit are for
 // the test's goroutine; requests may come from any.
 type Node struct {
-	c *Cluster
+	c      *Cluster
+	number int // for the site
 	// ID is the node's id, n1 and so on, HTTP and Peer are its addresses, the same across
 	// restarts, and Dir is its data directory.
 	ID   string
@@ -26,7 +27,8 @@ type Node struct {
 // Start runs the node on its own directory.
 func (n *Node) Start() {
 	n.c.t.Helper()
-	p, err := spawn(n.logFile(), n.c.binary, n.args()...)
+	program, args := n.c.site.Command(n.number, n.c.binary, n.args())
+	p, err := spawn(n.logFile(), program, args...)
 	if err != nil {
 		n.c.t.Fatalf("start %s: %v", n.ID, err)
 	}

@@ -76,12 +76,9 @@ func (p *scriptedPeers) open(id raft.ServerID) {
 		return "", false
 	}}
 	p.addrs[id] = raft.ServerAddress(l.Addr().String())
-	p.wraps[id] = &transport{
-		hanging: func() time.Duration { return 0 },
-		NetworkTransport: raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
-			Stream: layer, MaxPool: 1, Timeout: 2 * time.Second, Logger: hclog.NewNullLogger(), MsgpackUseNewTimeFormat: true,
-		}),
-	}
+	p.wraps[id] = newTransport(raft.NetworkTransportConfig{
+		Stream: layer, MaxPool: 1, Timeout: 2 * time.Second, Logger: hclog.NewNullLogger(),
+	}, func() time.Duration { return 0 }, nil)
 	p.t.Cleanup(func() { m.Close() })
 }
 

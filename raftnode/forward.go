@@ -79,6 +79,10 @@ func (f *forwarder) call(items []*batch.Item, v *view) {
 		f.finish(items, registry.ErrUncertain.Because(err.Error()), "uncertain")
 		return
 	}
+	// Before the callers hear of it: they wait for the entry to be applied here.
+	if last := resp.Last; last != nil {
+		f.node.transport.news.tell(entryID{last.Index, last.Term})
+	}
 	f.node.m.forwards.WithLabelValues("ok").Inc()
 	f.node.m.forwarded.WithLabelValues("ok").Add(float64(len(items)))
 	f.queue.Finish(items, func(i int) wire.Outcome { return outcomes[i] })

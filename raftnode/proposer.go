@@ -75,12 +75,12 @@ func (p *proposer) send(items []*batch.Item) func() {
 		err := future.Error()
 		p.m.inFlight.Set(float64(p.inFlight.Add(-1)))
 		p.m.entrySeconds.Observe(time.Since(began).Seconds())
-		p.settle(items, future, err)
+		p.settle(items, term, future, err)
 	}
 }
 
 // settle fans the results of an entry out.
-func (p *proposer) settle(items []*batch.Item, future raft.ApplyFuture, err error) {
+func (p *proposer) settle(items []*batch.Item, term uint64, future raft.ApplyFuture, err error) {
 	if err != nil {
 		if errors.Is(err, raft.ErrLeadershipTransferInProgress) {
 			p.stuck()
@@ -94,7 +94,7 @@ func (p *proposer) settle(items []*batch.Item, future raft.ApplyFuture, err erro
 		p.finish(items, registry.ErrUncertain.Because("the state machine gave no result"))
 		return
 	}
-	p.queue.Finish(items, func(i int) wire.Outcome { return wire.Outcome{Result: results[i]} })
+	p.queue.Finish(items, func(i int) wire.Outcome { return wire.Outcome{Result: results[i], Term: term} })
 }
 
 func (p *proposer) finish(items []*batch.Item, fault *registry.Error) {

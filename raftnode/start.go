@@ -96,13 +96,9 @@ func (n *Node) transportOnce() *transport {
 		return n.transport
 	}
 	layer := &streams{Listener: n.mux.Raft(), mux: n.mux, expect: n.serverAt, elsewhere: n.movedTo}
-	n.transport = &transport{
-		hanging: n.store.Hanging,
-		NetworkTransport: raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
-			Stream: layer, MaxPool: transportPool, Timeout: transportTimeout,
-			Logger: n.log.Named("transport"), MsgpackUseNewTimeFormat: true,
-		}),
-	}
+	n.transport = newTransport(raft.NetworkTransportConfig{
+		Stream: layer, MaxPool: transportPool, Timeout: transportTimeout, Logger: n.log.Named("transport"),
+	}, n.store.Hanging, n.appendTelling)
 	return n.transport
 }
 

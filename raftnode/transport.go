@@ -57,7 +57,8 @@ func (s *streams) Dial(address raft.ServerAddress, timeout time.Duration) (net.C
 // errHung holds back Raft's calls while a store call hangs.
 var errHung = errors.New("held back: the log store hangs")
 
-// transport is Raft's network transport with three changes; for the third see pipeline.
+// transport is Raft's network transport with four changes; for the last two see pipeline
+// and news.
 //
 // Heartbeats go through Raft's main loop. With the handler that Raft sets for them the
 // transport's own goroutine would change the term while the main loop of a leader is
@@ -71,6 +72,25 @@ type transport struct {
 	*raft.NetworkTransport
 
 	hanging func() time.Duration
+	news    *news
+}
+
+// newTransport makes a transport on connections of layer; it starts to take them. hanging
+// tells how long the present store call lasts, telling is news.request. Close ends it.
+func newTransport(c raft.NetworkTransportConfig, hanging func() time.Duration, telling func(entryID) *raft.AppendEntriesRequest) *transport {
+	c.MsgpackUseNewTimeFormat = true
+	t := &transport{NetworkTransport: raft.NewNetworkTransportWithConfig(&c), hanging: hanging}
+	t.news = newNews(t.NetworkTransport.Consumer(), telling)
+	return t
+}
+
+// Consumer gives what arrives for Raft.
+func (t *transport) Consumer() <-chan raft.RPC { return t.news.out }
+
+// Close takes no more connections, and hands no more calls to Raft.
+func (t *transport) Close() error {
+	t.news.close()
+	return t.NetworkTransport.Close()
 }
 
 // SetHeartbeatHandler does nothing; see transport.

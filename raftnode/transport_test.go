@@ -24,12 +24,9 @@ func testTransport(t *testing.T, node string) (*transport, raft.ServerAddress) {
 		Self: func() mux.Identity { return mux.Identity{Node: node, Incarnation: "1"} },
 	})
 	layer := &streams{Listener: m.Raft(), mux: m, expect: func(raft.ServerAddress) (raft.ServerID, bool) { return "b/1", true }}
-	tr := &transport{
-		hanging: func() time.Duration { return 0 },
-		NetworkTransport: raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
-			Stream: layer, MaxPool: 1, Timeout: 2 * time.Second, Logger: hclog.NewNullLogger(), MsgpackUseNewTimeFormat: true,
-		}),
-	}
+	tr := newTransport(raft.NetworkTransportConfig{
+		Stream: layer, MaxPool: 1, Timeout: 2 * time.Second, Logger: hclog.NewNullLogger(),
+	}, func() time.Duration { return 0 }, nil)
 	t.Cleanup(func() {
 		tr.Close()
 		m.Close()

@@ -14,6 +14,9 @@ import (
 type Outcome struct {
 	Result registry.Result
 	Err    *registry.Error
+	// Term is that of the entry that held the command, 0 when there was none. An answer
+	// carries it for the last of its entries only.
+	Term uint64
 }
 
 // EncodeOutcomes writes outcomes into an answer. What is a plain success costs a few
@@ -28,6 +31,9 @@ func EncodeOutcomes(outcomes []Outcome) *peerpb.ProposeResponse {
 			continue
 		}
 		m.Index[i] = o.Result.Index
+		if o.Term != 0 && o.Result.Index > m.Last.GetIndex() {
+			m.Last = &peerpb.Entry{Index: o.Result.Index, Term: o.Term}
+		}
 		if o.Result.Changed {
 			m.Changed = append(m.Changed, at)
 		}

@@ -41,6 +41,24 @@ func TestOutcomes_ComeBackTheSame(t *testing.T) {
 	}
 }
 
+func TestEncodeOutcomes_NamesTheLastEntry(t *testing.T) {
+	done := func(index, term uint64) Outcome { return Outcome{Result: registry.Result{Index: index}, Term: term} }
+	for name, tc := range map[string]struct {
+		outcomes    []Outcome
+		index, term uint64
+	}{
+		"the greatest of its entries": {[]Outcome{done(7, 2), done(9, 3), done(8, 3)}, 9, 3},
+		"unchanged, without an entry": {[]Outcome{done(9, 0), done(7, 2)}, 7, 2},
+		"refused by Apply":            {[]Outcome{{Result: registry.Result{Index: 5, Err: registry.ErrKindMismatch}, Term: 2}}, 5, 2},
+		"no entry at all":             {[]Outcome{{Err: registry.ErrOverloaded}, done(9, 0)}, 0, 0},
+	} {
+		last := through(t, EncodeOutcomes(tc.outcomes), &peerpb.ProposeResponse{}).Last
+		if last.GetIndex() != tc.index || last.GetTerm() != tc.term {
+			t.Errorf("%s: %v", name, last)
+		}
+	}
+}
+
 func TestDecodeOutcomes_RefusesWhatDoesNotFit(t *testing.T) {
 	for name, m := range map[string]*peerpb.ProposeResponse{
 		"too few":         {Index: []uint64{1}},

@@ -233,7 +233,10 @@ type ProposeResponse struct {
 	// The numbers of the commands that changed something visible.
 	Changed []uint32 `protobuf:"varint,4,rep,packed,name=changed,proto3" json:"changed,omitempty"`
 	// What is not a plain success.
-	Details       []*Detail `protobuf:"bytes,5,rep,name=details,proto3" json:"details,omitempty"`
+	Details []*Detail `protobuf:"bytes,5,rep,name=details,proto3" json:"details,omitempty"`
+	// The last of the entries that hold the commands. It is committed. Absent when no entry
+	// was made for them, and from older nodes.
+	Last          *Entry `protobuf:"bytes,6,opt,name=last,proto3" json:"last,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -303,6 +306,66 @@ func (x *ProposeResponse) GetDetails() []*Detail {
 	return nil
 }
 
+func (x *ProposeResponse) GetLast() *Entry {
+	if x != nil {
+		return x.Last
+	}
+	return nil
+}
+
+// Entry names an entry of the log.
+type Entry struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Index         uint64                 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
+	Term          uint64                 `protobuf:"varint,2,opt,name=term,proto3" json:"term,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Entry) Reset() {
+	*x = Entry{}
+	mi := &file_peer_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Entry) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Entry) ProtoMessage() {}
+
+func (x *Entry) ProtoReflect() protoreflect.Message {
+	mi := &file_peer_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Entry.ProtoReflect.Descriptor instead.
+func (*Entry) Descriptor() ([]byte, []int) {
+	return file_peer_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Entry) GetIndex() uint64 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *Entry) GetTerm() uint64 {
+	if x != nil {
+		return x.Term
+	}
+	return 0
+}
+
 type Detail struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	At    uint32                 `protobuf:"varint,1,opt,name=at,proto3" json:"at,omitempty"`
@@ -316,7 +379,7 @@ type Detail struct {
 
 func (x *Detail) Reset() {
 	*x = Detail{}
-	mi := &file_peer_proto_msgTypes[4]
+	mi := &file_peer_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -328,7 +391,7 @@ func (x *Detail) String() string {
 func (*Detail) ProtoMessage() {}
 
 func (x *Detail) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_proto_msgTypes[4]
+	mi := &file_peer_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -341,7 +404,7 @@ func (x *Detail) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Detail.ProtoReflect.Descriptor instead.
 func (*Detail) Descriptor() ([]byte, []int) {
-	return file_peer_proto_rawDescGZIP(), []int{4}
+	return file_peer_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Detail) GetAt() uint32 {
@@ -384,7 +447,7 @@ type Touched struct {
 
 func (x *Touched) Reset() {
 	*x = Touched{}
-	mi := &file_peer_proto_msgTypes[5]
+	mi := &file_peer_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -396,7 +459,7 @@ func (x *Touched) String() string {
 func (*Touched) ProtoMessage() {}
 
 func (x *Touched) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_proto_msgTypes[5]
+	mi := &file_peer_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -409,7 +472,7 @@ func (x *Touched) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Touched.ProtoReflect.Descriptor instead.
 func (*Touched) Descriptor() ([]byte, []int) {
-	return file_peer_proto_rawDescGZIP(), []int{5}
+	return file_peer_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Touched) GetCluster() string {
@@ -448,7 +511,7 @@ type ReadIndexRequest struct {
 
 func (x *ReadIndexRequest) Reset() {
 	*x = ReadIndexRequest{}
-	mi := &file_peer_proto_msgTypes[6]
+	mi := &file_peer_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -460,7 +523,7 @@ func (x *ReadIndexRequest) String() string {
 func (*ReadIndexRequest) ProtoMessage() {}
 
 func (x *ReadIndexRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_proto_msgTypes[6]
+	mi := &file_peer_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -473,7 +536,7 @@ func (x *ReadIndexRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadIndexRequest.ProtoReflect.Descriptor instead.
 func (*ReadIndexRequest) Descriptor() ([]byte, []int) {
-	return file_peer_proto_rawDescGZIP(), []int{6}
+	return file_peer_proto_rawDescGZIP(), []int{7}
 }
 
 type ReadIndexResponse struct {
@@ -487,7 +550,7 @@ type ReadIndexResponse struct {
 
 func (x *ReadIndexResponse) Reset() {
 	*x = ReadIndexResponse{}
-	mi := &file_peer_proto_msgTypes[7]
+	mi := &file_peer_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -499,7 +562,7 @@ func (x *ReadIndexResponse) String() string {
 func (*ReadIndexResponse) ProtoMessage() {}
 
 func (x *ReadIndexResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_proto_msgTypes[7]
+	mi := &file_peer_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -512,7 +575,7 @@ func (x *ReadIndexResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadIndexResponse.ProtoReflect.Descriptor instead.
 func (*ReadIndexResponse) Descriptor() ([]byte, []int) {
-	return file_peer_proto_rawDescGZIP(), []int{7}
+	return file_peer_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ReadIndexResponse) GetNotLeader() bool {
@@ -550,7 +613,7 @@ type BeatsRequest struct {
 
 func (x *BeatsRequest) Reset() {
 	*x = BeatsRequest{}
-	mi := &file_peer_proto_msgTypes[8]
+	mi := &file_peer_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -562,7 +625,7 @@ func (x *BeatsRequest) String() string {
 func (*BeatsRequest) ProtoMessage() {}
 
 func (x *BeatsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_proto_msgTypes[8]
+	mi := &file_peer_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -575,7 +638,7 @@ func (x *BeatsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeatsRequest.ProtoReflect.Descriptor instead.
 func (*BeatsRequest) Descriptor() ([]byte, []int) {
-	return file_peer_proto_rawDescGZIP(), []int{8}
+	return file_peer_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *BeatsRequest) GetNode() string {
@@ -633,7 +696,7 @@ type Key struct {
 
 func (x *Key) Reset() {
 	*x = Key{}
-	mi := &file_peer_proto_msgTypes[9]
+	mi := &file_peer_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -645,7 +708,7 @@ func (x *Key) String() string {
 func (*Key) ProtoMessage() {}
 
 func (x *Key) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_proto_msgTypes[9]
+	mi := &file_peer_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -658,7 +721,7 @@ func (x *Key) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Key.ProtoReflect.Descriptor instead.
 func (*Key) Descriptor() ([]byte, []int) {
-	return file_peer_proto_rawDescGZIP(), []int{9}
+	return file_peer_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Key) GetNamespace() string {
@@ -718,7 +781,7 @@ type BeatsResponse struct {
 
 func (x *BeatsResponse) Reset() {
 	*x = BeatsResponse{}
-	mi := &file_peer_proto_msgTypes[10]
+	mi := &file_peer_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -730,7 +793,7 @@ func (x *BeatsResponse) String() string {
 func (*BeatsResponse) ProtoMessage() {}
 
 func (x *BeatsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_proto_msgTypes[10]
+	mi := &file_peer_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -743,7 +806,7 @@ func (x *BeatsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeatsResponse.ProtoReflect.Descriptor instead.
 func (*BeatsResponse) Descriptor() ([]byte, []int) {
-	return file_peer_proto_rawDescGZIP(), []int{10}
+	return file_peer_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *BeatsResponse) GetNotLeader() bool {
@@ -848,7 +911,7 @@ type SilentNotes struct {
 
 func (x *SilentNotes) Reset() {
 	*x = SilentNotes{}
-	mi := &file_peer_proto_msgTypes[11]
+	mi := &file_peer_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -860,7 +923,7 @@ func (x *SilentNotes) String() string {
 func (*SilentNotes) ProtoMessage() {}
 
 func (x *SilentNotes) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_proto_msgTypes[11]
+	mi := &file_peer_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -873,7 +936,7 @@ func (x *SilentNotes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SilentNotes.ProtoReflect.Descriptor instead.
 func (*SilentNotes) Descriptor() ([]byte, []int) {
-	return file_peer_proto_rawDescGZIP(), []int{11}
+	return file_peer_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *SilentNotes) GetTerm() uint64 {
@@ -933,7 +996,7 @@ type ProgressRequest struct {
 
 func (x *ProgressRequest) Reset() {
 	*x = ProgressRequest{}
-	mi := &file_peer_proto_msgTypes[12]
+	mi := &file_peer_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -945,7 +1008,7 @@ func (x *ProgressRequest) String() string {
 func (*ProgressRequest) ProtoMessage() {}
 
 func (x *ProgressRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_proto_msgTypes[12]
+	mi := &file_peer_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -958,7 +1021,7 @@ func (x *ProgressRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProgressRequest.ProtoReflect.Descriptor instead.
 func (*ProgressRequest) Descriptor() ([]byte, []int) {
-	return file_peer_proto_rawDescGZIP(), []int{12}
+	return file_peer_proto_rawDescGZIP(), []int{13}
 }
 
 type ProgressResponse struct {
@@ -981,7 +1044,7 @@ type ProgressResponse struct {
 
 func (x *ProgressResponse) Reset() {
 	*x = ProgressResponse{}
-	mi := &file_peer_proto_msgTypes[13]
+	mi := &file_peer_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -993,7 +1056,7 @@ func (x *ProgressResponse) String() string {
 func (*ProgressResponse) ProtoMessage() {}
 
 func (x *ProgressResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_proto_msgTypes[13]
+	mi := &file_peer_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1006,7 +1069,7 @@ func (x *ProgressResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProgressResponse.ProtoReflect.Descriptor instead.
 func (*ProgressResponse) Descriptor() ([]byte, []int) {
-	return file_peer_proto_rawDescGZIP(), []int{13}
+	return file_peer_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ProgressResponse) GetLeads() bool {
@@ -1085,7 +1148,7 @@ type Member struct {
 
 func (x *Member) Reset() {
 	*x = Member{}
-	mi := &file_peer_proto_msgTypes[14]
+	mi := &file_peer_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1097,7 +1160,7 @@ func (x *Member) String() string {
 func (*Member) ProtoMessage() {}
 
 func (x *Member) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_proto_msgTypes[14]
+	mi := &file_peer_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1110,7 +1173,7 @@ func (x *Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Member.ProtoReflect.Descriptor instead.
 func (*Member) Descriptor() ([]byte, []int) {
-	return file_peer_proto_rawDescGZIP(), []int{14}
+	return file_peer_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Member) GetId() string {
@@ -1150,7 +1213,7 @@ type HelloRequest struct {
 
 func (x *HelloRequest) Reset() {
 	*x = HelloRequest{}
-	mi := &file_peer_proto_msgTypes[15]
+	mi := &file_peer_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1162,7 +1225,7 @@ func (x *HelloRequest) String() string {
 func (*HelloRequest) ProtoMessage() {}
 
 func (x *HelloRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_proto_msgTypes[15]
+	mi := &file_peer_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1175,7 +1238,7 @@ func (x *HelloRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HelloRequest.ProtoReflect.Descriptor instead.
 func (*HelloRequest) Descriptor() ([]byte, []int) {
-	return file_peer_proto_rawDescGZIP(), []int{15}
+	return file_peer_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *HelloRequest) GetNode() *Member {
@@ -1203,7 +1266,7 @@ type HelloResponse struct {
 
 func (x *HelloResponse) Reset() {
 	*x = HelloResponse{}
-	mi := &file_peer_proto_msgTypes[16]
+	mi := &file_peer_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1215,7 +1278,7 @@ func (x *HelloResponse) String() string {
 func (*HelloResponse) ProtoMessage() {}
 
 func (x *HelloResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_proto_msgTypes[16]
+	mi := &file_peer_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1228,7 +1291,7 @@ func (x *HelloResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HelloResponse.ProtoReflect.Descriptor instead.
 func (*HelloResponse) Descriptor() ([]byte, []int) {
-	return file_peer_proto_rawDescGZIP(), []int{16}
+	return file_peer_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *HelloResponse) GetNode() *Member {
@@ -1290,7 +1353,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_peer_proto_msgTypes[17]
+	mi := &file_peer_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1302,7 +1365,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_proto_msgTypes[17]
+	mi := &file_peer_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1315,7 +1378,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_peer_proto_rawDescGZIP(), []int{17}
+	return file_peer_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *JoinRequest) GetNode() *Member {
@@ -1344,7 +1407,7 @@ type JoinResponse struct {
 
 func (x *JoinResponse) Reset() {
 	*x = JoinResponse{}
-	mi := &file_peer_proto_msgTypes[18]
+	mi := &file_peer_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1356,7 +1419,7 @@ func (x *JoinResponse) String() string {
 func (*JoinResponse) ProtoMessage() {}
 
 func (x *JoinResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_proto_msgTypes[18]
+	mi := &file_peer_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1369,7 +1432,7 @@ func (x *JoinResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinResponse.ProtoReflect.Descriptor instead.
 func (*JoinResponse) Descriptor() ([]byte, []int) {
-	return file_peer_proto_rawDescGZIP(), []int{18}
+	return file_peer_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *JoinResponse) GetNotLeader() bool {
@@ -1405,7 +1468,7 @@ type AskRequest struct {
 
 func (x *AskRequest) Reset() {
 	*x = AskRequest{}
-	mi := &file_peer_proto_msgTypes[19]
+	mi := &file_peer_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1417,7 +1480,7 @@ func (x *AskRequest) String() string {
 func (*AskRequest) ProtoMessage() {}
 
 func (x *AskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_proto_msgTypes[19]
+	mi := &file_peer_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1430,7 +1493,7 @@ func (x *AskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskRequest.ProtoReflect.Descriptor instead.
 func (*AskRequest) Descriptor() ([]byte, []int) {
-	return file_peer_proto_rawDescGZIP(), []int{19}
+	return file_peer_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *AskRequest) GetTopic() string {
@@ -1456,7 +1519,7 @@ type AskResponse struct {
 
 func (x *AskResponse) Reset() {
 	*x = AskResponse{}
-	mi := &file_peer_proto_msgTypes[20]
+	mi := &file_peer_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1468,7 +1531,7 @@ func (x *AskResponse) String() string {
 func (*AskResponse) ProtoMessage() {}
 
 func (x *AskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_proto_msgTypes[20]
+	mi := &file_peer_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1481,7 +1544,7 @@ func (x *AskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskResponse.ProtoReflect.Descriptor instead.
 func (*AskResponse) Descriptor() ([]byte, []int) {
-	return file_peer_proto_rawDescGZIP(), []int{20}
+	return file_peer_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *AskResponse) GetAnswer() []byte {
@@ -1510,14 +1573,18 @@ const file_peer_proto_rawDesc = "" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x1a\n" +
 	"\bcommands\x18\x02 \x01(\fR\bcommands\x12\x18\n" +
 	"\alengths\x18\x03 \x03(\rR\alengths\x12!\n" +
-	"\fremaining_ms\x18\x04 \x03(\rR\vremainingMs\"\xc4\x01\n" +
+	"\fremaining_ms\x18\x04 \x03(\rR\vremainingMs\"\xf1\x01\n" +
 	"\x0fProposeResponse\x12\x1d\n" +
 	"\n" +
 	"not_leader\x18\x01 \x01(\bR\tnotLeader\x12.\n" +
 	"\x06leader\x18\x02 \x01(\v2\x16.rollcall.peer.v1.HintR\x06leader\x12\x14\n" +
 	"\x05index\x18\x03 \x03(\x04R\x05index\x12\x18\n" +
 	"\achanged\x18\x04 \x03(\rR\achanged\x122\n" +
-	"\adetails\x18\x05 \x03(\v2\x18.rollcall.peer.v1.DetailR\adetails\"\x96\x01\n" +
+	"\adetails\x18\x05 \x03(\v2\x18.rollcall.peer.v1.DetailR\adetails\x12+\n" +
+	"\x04last\x18\x06 \x01(\v2\x17.rollcall.peer.v1.EntryR\x04last\"1\n" +
+	"\x05Entry\x12\x14\n" +
+	"\x05index\x18\x01 \x01(\x04R\x05index\x12\x12\n" +
+	"\x04term\x18\x02 \x01(\x04R\x04term\"\x96\x01\n" +
 	"\x06Detail\x12\x0e\n" +
 	"\x02at\x18\x01 \x01(\rR\x02at\x12-\n" +
 	"\x05fault\x18\x02 \x01(\v2\x17.rollcall.peer.v1.FaultR\x05fault\x12\x18\n" +
@@ -1635,66 +1702,68 @@ func file_peer_proto_rawDescGZIP() []byte {
 	return file_peer_proto_rawDescData
 }
 
-var file_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_peer_proto_goTypes = []any{
 	(*Hint)(nil),              // 0: rollcall.peer.v1.Hint
 	(*Fault)(nil),             // 1: rollcall.peer.v1.Fault
 	(*ProposeRequest)(nil),    // 2: rollcall.peer.v1.ProposeRequest
 	(*ProposeResponse)(nil),   // 3: rollcall.peer.v1.ProposeResponse
-	(*Detail)(nil),            // 4: rollcall.peer.v1.Detail
-	(*Touched)(nil),           // 5: rollcall.peer.v1.Touched
-	(*ReadIndexRequest)(nil),  // 6: rollcall.peer.v1.ReadIndexRequest
-	(*ReadIndexResponse)(nil), // 7: rollcall.peer.v1.ReadIndexResponse
-	(*BeatsRequest)(nil),      // 8: rollcall.peer.v1.BeatsRequest
-	(*Key)(nil),               // 9: rollcall.peer.v1.Key
-	(*BeatsResponse)(nil),     // 10: rollcall.peer.v1.BeatsResponse
-	(*SilentNotes)(nil),       // 11: rollcall.peer.v1.SilentNotes
-	(*ProgressRequest)(nil),   // 12: rollcall.peer.v1.ProgressRequest
-	(*ProgressResponse)(nil),  // 13: rollcall.peer.v1.ProgressResponse
-	(*Member)(nil),            // 14: rollcall.peer.v1.Member
-	(*HelloRequest)(nil),      // 15: rollcall.peer.v1.HelloRequest
-	(*HelloResponse)(nil),     // 16: rollcall.peer.v1.HelloResponse
-	(*JoinRequest)(nil),       // 17: rollcall.peer.v1.JoinRequest
-	(*JoinResponse)(nil),      // 18: rollcall.peer.v1.JoinResponse
-	(*AskRequest)(nil),        // 19: rollcall.peer.v1.AskRequest
-	(*AskResponse)(nil),       // 20: rollcall.peer.v1.AskResponse
+	(*Entry)(nil),             // 4: rollcall.peer.v1.Entry
+	(*Detail)(nil),            // 5: rollcall.peer.v1.Detail
+	(*Touched)(nil),           // 6: rollcall.peer.v1.Touched
+	(*ReadIndexRequest)(nil),  // 7: rollcall.peer.v1.ReadIndexRequest
+	(*ReadIndexResponse)(nil), // 8: rollcall.peer.v1.ReadIndexResponse
+	(*BeatsRequest)(nil),      // 9: rollcall.peer.v1.BeatsRequest
+	(*Key)(nil),               // 10: rollcall.peer.v1.Key
+	(*BeatsResponse)(nil),     // 11: rollcall.peer.v1.BeatsResponse
+	(*SilentNotes)(nil),       // 12: rollcall.peer.v1.SilentNotes
+	(*ProgressRequest)(nil),   // 13: rollcall.peer.v1.ProgressRequest
+	(*ProgressResponse)(nil),  // 14: rollcall.peer.v1.ProgressResponse
+	(*Member)(nil),            // 15: rollcall.peer.v1.Member
+	(*HelloRequest)(nil),      // 16: rollcall.peer.v1.HelloRequest
+	(*HelloResponse)(nil),     // 17: rollcall.peer.v1.HelloResponse
+	(*JoinRequest)(nil),       // 18: rollcall.peer.v1.JoinRequest
+	(*JoinResponse)(nil),      // 19: rollcall.peer.v1.JoinResponse
+	(*AskRequest)(nil),        // 20: rollcall.peer.v1.AskRequest
+	(*AskResponse)(nil),       // 21: rollcall.peer.v1.AskResponse
 }
 var file_peer_proto_depIdxs = []int32{
 	0,  // 0: rollcall.peer.v1.ProposeResponse.leader:type_name -> rollcall.peer.v1.Hint
-	4,  // 1: rollcall.peer.v1.ProposeResponse.details:type_name -> rollcall.peer.v1.Detail
-	1,  // 2: rollcall.peer.v1.Detail.fault:type_name -> rollcall.peer.v1.Fault
-	5,  // 3: rollcall.peer.v1.Detail.touched:type_name -> rollcall.peer.v1.Touched
-	0,  // 4: rollcall.peer.v1.ReadIndexResponse.leader:type_name -> rollcall.peer.v1.Hint
-	9,  // 5: rollcall.peer.v1.BeatsRequest.keys:type_name -> rollcall.peer.v1.Key
-	0,  // 6: rollcall.peer.v1.BeatsResponse.leader:type_name -> rollcall.peer.v1.Hint
-	1,  // 7: rollcall.peer.v1.BeatsResponse.fault:type_name -> rollcall.peer.v1.Fault
-	0,  // 8: rollcall.peer.v1.ProgressResponse.leader:type_name -> rollcall.peer.v1.Hint
-	14, // 9: rollcall.peer.v1.HelloRequest.node:type_name -> rollcall.peer.v1.Member
-	14, // 10: rollcall.peer.v1.HelloResponse.node:type_name -> rollcall.peer.v1.Member
-	14, // 11: rollcall.peer.v1.HelloResponse.view:type_name -> rollcall.peer.v1.Member
-	14, // 12: rollcall.peer.v1.HelloResponse.members:type_name -> rollcall.peer.v1.Member
-	0,  // 13: rollcall.peer.v1.HelloResponse.leader:type_name -> rollcall.peer.v1.Hint
-	14, // 14: rollcall.peer.v1.JoinRequest.node:type_name -> rollcall.peer.v1.Member
-	0,  // 15: rollcall.peer.v1.JoinResponse.leader:type_name -> rollcall.peer.v1.Hint
-	2,  // 16: rollcall.peer.v1.Peer.Propose:input_type -> rollcall.peer.v1.ProposeRequest
-	6,  // 17: rollcall.peer.v1.Peer.ReadIndex:input_type -> rollcall.peer.v1.ReadIndexRequest
-	8,  // 18: rollcall.peer.v1.Peer.Beats:input_type -> rollcall.peer.v1.BeatsRequest
-	12, // 19: rollcall.peer.v1.Peer.Progress:input_type -> rollcall.peer.v1.ProgressRequest
-	15, // 20: rollcall.peer.v1.Peer.Hello:input_type -> rollcall.peer.v1.HelloRequest
-	17, // 21: rollcall.peer.v1.Peer.Join:input_type -> rollcall.peer.v1.JoinRequest
-	19, // 22: rollcall.peer.v1.Peer.Ask:input_type -> rollcall.peer.v1.AskRequest
-	3,  // 23: rollcall.peer.v1.Peer.Propose:output_type -> rollcall.peer.v1.ProposeResponse
-	7,  // 24: rollcall.peer.v1.Peer.ReadIndex:output_type -> rollcall.peer.v1.ReadIndexResponse
-	10, // 25: rollcall.peer.v1.Peer.Beats:output_type -> rollcall.peer.v1.BeatsResponse
-	13, // 26: rollcall.peer.v1.Peer.Progress:output_type -> rollcall.peer.v1.ProgressResponse
-	16, // 27: rollcall.peer.v1.Peer.Hello:output_type -> rollcall.peer.v1.HelloResponse
-	18, // 28: rollcall.peer.v1.Peer.Join:output_type -> rollcall.peer.v1.JoinResponse
-	20, // 29: rollcall.peer.v1.Peer.Ask:output_type -> rollcall.peer.v1.AskResponse
-	23, // [23:30] is the sub-list for method output_type
-	16, // [16:23] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	5,  // 1: rollcall.peer.v1.ProposeResponse.details:type_name -> rollcall.peer.v1.Detail
+	4,  // 2: rollcall.peer.v1.ProposeResponse.last:type_name -> rollcall.peer.v1.Entry
+	1,  // 3: rollcall.peer.v1.Detail.fault:type_name -> rollcall.peer.v1.Fault
+	6,  // 4: rollcall.peer.v1.Detail.touched:type_name -> rollcall.peer.v1.Touched
+	0,  // 5: rollcall.peer.v1.ReadIndexResponse.leader:type_name -> rollcall.peer.v1.Hint
+	10, // 6: rollcall.peer.v1.BeatsRequest.keys:type_name -> rollcall.peer.v1.Key
+	0,  // 7: rollcall.peer.v1.BeatsResponse.leader:type_name -> rollcall.peer.v1.Hint
+	1,  // 8: rollcall.peer.v1.BeatsResponse.fault:type_name -> rollcall.peer.v1.Fault
+	0,  // 9: rollcall.peer.v1.ProgressResponse.leader:type_name -> rollcall.peer.v1.Hint
+	15, // 10: rollcall.peer.v1.HelloRequest.node:type_name -> rollcall.peer.v1.Member
+	15, // 11: rollcall.peer.v1.HelloResponse.node:type_name -> rollcall.peer.v1.Member
+	15, // 12: rollcall.peer.v1.HelloResponse.view:type_name -> rollcall.peer.v1.Member
+	15, // 13: rollcall.peer.v1.HelloResponse.members:type_name -> rollcall.peer.v1.Member
+	0,  // 14: rollcall.peer.v1.HelloResponse.leader:type_name -> rollcall.peer.v1.Hint
+	15, // 15: rollcall.peer.v1.JoinRequest.node:type_name -> rollcall.peer.v1.Member
+	0,  // 16: rollcall.peer.v1.JoinResponse.leader:type_name -> rollcall.peer.v1.Hint
+	2,  // 17: rollcall.peer.v1.Peer.Propose:input_type -> rollcall.peer.v1.ProposeRequest
+	7,  // 18: rollcall.peer.v1.Peer.ReadIndex:input_type -> rollcall.peer.v1.ReadIndexRequest
+	9,  // 19: rollcall.peer.v1.Peer.Beats:input_type -> rollcall.peer.v1.BeatsRequest
+	13, // 20: rollcall.peer.v1.Peer.Progress:input_type -> rollcall.peer.v1.ProgressRequest
+	16, // 21: rollcall.peer.v1.Peer.Hello:input_type -> rollcall.peer.v1.HelloRequest
+	18, // 22: rollcall.peer.v1.Peer.Join:input_type -> rollcall.peer.v1.JoinRequest
+	20, // 23: rollcall.peer.v1.Peer.Ask:input_type -> rollcall.peer.v1.AskRequest
+	3,  // 24: rollcall.peer.v1.Peer.Propose:output_type -> rollcall.peer.v1.ProposeResponse
+	8,  // 25: rollcall.peer.v1.Peer.ReadIndex:output_type -> rollcall.peer.v1.ReadIndexResponse
+	11, // 26: rollcall.peer.v1.Peer.Beats:output_type -> rollcall.peer.v1.BeatsResponse
+	14, // 27: rollcall.peer.v1.Peer.Progress:output_type -> rollcall.peer.v1.ProgressResponse
+	17, // 28: rollcall.peer.v1.Peer.Hello:output_type -> rollcall.peer.v1.HelloResponse
+	19, // 29: rollcall.peer.v1.Peer.Join:output_type -> rollcall.peer.v1.JoinResponse
+	21, // 30: rollcall.peer.v1.Peer.Ask:output_type -> rollcall.peer.v1.AskResponse
+	24, // [24:31] is the sub-list for method output_type
+	17, // [17:24] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_peer_proto_init() }
@@ -1708,7 +1777,7 @@ func file_peer_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_peer_proto_rawDesc), len(file_peer_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   21,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -32,7 +32,7 @@ type life struct {
 // on every node. The instances are of one service, with timeouts, and registered.
 func (c *Cluster) KeepAlive(via func(instance int) []*Node, instances ...Instance) *Lives {
 	c.t.Helper()
-	l := &Lives{b: newBackground()}
+	l := &Lives{b: newBackground(c.t)}
 	for i, in := range instances {
 		one, turn, through := &life{in: in, proven: time.Now()}, 0, via(i)
 		l.lives = append(l.lives, one)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"testing"
 	"time"
 )
 
@@ -15,9 +16,11 @@ type background struct {
 	wg     sync.WaitGroup
 }
 
-func newBackground() *background {
+// newBackground is stopped at the end of the test at the latest.
+func newBackground(t testing.TB) *background {
 	b := &background{}
 	b.ctx, b.cancel = context.WithCancel(context.Background())
+	t.Cleanup(b.stop)
 	return b
 }
 
@@ -38,7 +41,7 @@ func (b *background) stop() { b.cancel(); b.wg.Wait() }
 // KeepBeating beats each instance at its interval, or every second, as a client does: to
 // the next node when one does not take the beat. stop ends it and waits.
 func (c *Cluster) KeepBeating(instances ...Instance) (stop func()) {
-	b := newBackground()
+	b := newBackground(c.t)
 	for i, in := range instances {
 		next, every := i, time.Second
 		if in.Interval > 0 {
@@ -64,7 +67,7 @@ func (c *Cluster) Watch(service string, want int) (stop func() []string) {
 	for _, n := range c.nodes {
 		c.Until("instances of "+service+" on "+n.ID, func() bool { return !n.Running() || len(n.Keys(service)) == want })
 	}
-	b := newBackground()
+	b := newBackground(c.t)
 	var mu sync.Mutex
 	var notes []string
 	for _, n := range c.nodes {
@@ -112,7 +115,7 @@ func (c *Cluster) Write(clients int, pause time.Duration, via func() []*Node) *W
 
 // WriteTo is Write to services that begin with a name.
 func (c *Cluster) WriteTo(name string, clients int, pause time.Duration, via func() []*Node) *Writers {
-	w := &Writers{b: newBackground()}
+	w := &Writers{b: newBackground(c.t)}
 	for k := range clients {
 		i := 0
 		service := fmt.Sprintf("%s-%d", name, k)

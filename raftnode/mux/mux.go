@@ -220,6 +220,7 @@ func (m *Mux) keep(c *Conn, accepted bool) bool {
 		m.proven++
 	}
 	m.conns[c] = accepted
+	boundSilence(c.raw)
 	return true
 }
 

@@ -1,0 +1,34 @@
+package mux
+
+import (
+	"net"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// peerSilence is how long a connection may wait for the peer's kernel to acknowledge what
+// was sent, or to make room for it. It is also what a store call may take before a node is
+// said to hang: a peer that is merely slow keeps its connections.
+const peerSilence = 5 * time.Second
+
+// boundSilence ends a connection whose peer says nothing for peerSilence. Left to itself
+// TCP sends again after a time that doubles: when a partition that lasted a minute is
+// over, it may be another minute before a connection from before shows life, and one to
+// an address that is gone never does. Connections that are no TCP sockets, as in tests,
+// stay as they are.
+func boundSilence(raw net.Conn) {
+	socket, ok := raw.(syscall.Conn)
+	if !ok {
+		return
+	}
+	control, err := socket.SyscallConn()
+	if err != nil {
+		return // closed meanwhile: the next read tells
+	}
+	_ = control.Control(func(fd uintptr) {
+		// An old kernel that refuses costs time after a partition, no more.
+		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(peerSilence.Milliseconds()))
+	})
+}

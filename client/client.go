@@ -98,6 +98,7 @@ func (c *Client) Close(ctx context.Context) error {
 	var err error
 	c.close.Do(func() {
 		c.closing.Store(true)
+		c.table.end()
 		ctx, cancel := context.WithTimeout(ctx, closeRounds*c.opts.Timeout)
 		defer cancel()
 		err = c.leaveAll(ctx)

@@ -188,7 +188,9 @@ func (f *follower) fetch(ctx context.Context, minIndex uint64, once bool) error 
 	r, err := f.c.do(ctx, q)
 	var l wireList
 	if err == nil {
-		l, err = parseList(r.body)
+		if l, err = parseList(r.body); err != nil {
+			err = unreadable("list", r, err)
+		}
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -197,7 +199,7 @@ func (f *follower) fetch(ctx context.Context, minIndex uint64, once bool) error 
 		f.cacheFor = l.cacheFor()
 		f.outcome = f.put(l, r.index, number)
 		f.c.metrics.updates.WithLabelValues(f.outcome).Inc()
-	} else if !errors.Is(err, context.Canceled) {
+	} else if !errors.Is(err, context.Canceled) && !errors.Is(err, ErrClosed) {
 		f.c.opts.Logger.Warn("no list of instances", "service", f.key.name, "error", err)
 	}
 	return err

@@ -1,8 +1,10 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -32,8 +34,9 @@ func newFollowers() *followers {
 // when nobody follows it, or nothing is known yet. The name must name its group. It
 // blocks on nothing and allocates nothing.
 func (c *Client) Cached(name ServiceName) (*Snapshot, bool) {
+	name, err := name.normal()
 	f := (*c.followers.lookup.Load())[name]
-	if f == nil {
+	if f == nil || err != nil {
 		return nil, false
 	}
 	s := f.current.Load()
@@ -48,7 +51,8 @@ func (c *Client) Followed() []ServiceName {
 	for k := range c.followers.all {
 		names = append(names, k.name)
 	}
-	return names
+	slices.SortFunc(names, func(a, b ServiceName) int { return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Name, b.Name)) })
+	return slices.Compact(names)
 }
 
 // join finds or starts a follower and counts one more who uses it.
@@ -122,9 +126,9 @@ type subscription struct {
 	signal chan struct{} // something may have changed
 }
 
-// subscribe starts the listener's goroutine.
-func (f *follower) subscribe(call func(Event)) (stop func()) {
-	ctx, cancel := context.WithCancel(f.ctx)
+// subscribe starts the listener's goroutine, which ends with ctx, that of a handle.
+func (f *follower) subscribe(ctx context.Context, call func(Event)) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
 	sub := &subscription{signal: make(chan struct{}, 1)}
 	sub.signal <- struct{}{} // what is there already
 	f.mu.Lock()

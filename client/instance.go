@@ -32,7 +32,12 @@ type ServiceName struct {
 }
 
 // String is "group@@name", the form on the wire.
-func (n ServiceName) String() string { return cmp.Or(n.Group, DefaultGroup) + "@@" + n.Name }
+func (n ServiceName) String() string {
+	if n.Group == "" && strings.Contains(n.Name, "@@") {
+		return n.Name
+	}
+	return cmp.Or(n.Group, DefaultGroup) + "@@" + n.Name
+}
 
 func (n ServiceName) normal() (ServiceName, error) {
 	if group, name, found := strings.Cut(n.Name, "@@"); found && n.Group == "" {

@@ -3,7 +3,6 @@ package client
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"net"
 	"slices"
@@ -29,7 +28,12 @@ type Instance struct {
 }
 
 // Addr is "ip:port", with brackets round an IPv6 address.
-func (i *Instance) Addr() string { return i.addr }
+func (i *Instance) Addr() string {
+	if i.addr == "" { // not from a list
+		return net.JoinHostPort(i.IP, strconv.Itoa(i.Port))
+	}
+	return i.addr
+}
 
 // Key identifies the instance.
 func (i *Instance) Key() Key {
@@ -72,7 +76,7 @@ type wireHost struct {
 func parseList(b []byte) (wireList, error) {
 	var l wireList
 	if err := json.Unmarshal(b, &l); err != nil {
-		return l, fmt.Errorf("list of instances: %w", err)
+		return l, err
 	}
 	return l, nil
 }

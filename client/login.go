@@ -3,7 +3,7 @@ package client
 import (
 	"context"
 	"encoding/json"
-	"fmt"
+	"errors"
 	"net/http"
 	"net/url"
 	"time"
@@ -60,9 +60,14 @@ func (l *login) token(ctx context.Context, open bool) (string, error) {
 	return "", err
 }
 
-// drop forgets a token that a server refused, unless it is another by now.
-func (l *login) drop(token string) {
-	l.turn <- struct{}{} // held for a login at most, which has a deadline
+// drop forgets a token that a server refused, unless it is another by now. Who has no time
+// to wait for a login that is under way leaves that to the next who is refused.
+func (l *login) drop(ctx context.Context, token string) {
+	select {
+	case l.turn <- struct{}{}:
+	case <-ctx.Done():
+		return
+	}
 	if l.current == token {
 		l.current, l.renewAt = "", time.Time{}
 	}
@@ -82,7 +87,7 @@ func (l *login) ask(ctx context.Context) (token string, ttl time.Duration, err e
 		TokenTTL    int64 // seconds
 	}
 	if err := json.Unmarshal(r.body, &answer); err != nil || answer.AccessToken == "" {
-		return "", 0, fmt.Errorf("login at %s: an answer without a token", r.from.base)
+		return "", 0, unreadable(opLogin, r, errors.New("an answer without a token"))
 	}
 	return answer.AccessToken, time.Duration(max(answer.TokenTTL, 1)) * time.Second, nil
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -17,6 +16,8 @@ const namesPage = 500
 // the group. It asks for one page after the other. Errors: as for every request,
 // *ServerError, ErrUnavailable or the context's.
 func (c *Client) ServiceNames(ctx context.Context, group string) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.opts.Timeout)
+	defer cancel()
 	var names []string
 	for page := 1; ; page++ {
 		r, err := c.do(ctx, call{op: "names", method: http.MethodGet, path: "/v1/ns/service/list", query: url.Values{
@@ -31,7 +32,7 @@ func (c *Client) ServiceNames(ctx context.Context, group string) ([]string, erro
 			Doms  []string
 		}
 		if err := json.Unmarshal(r.body, &answer); err != nil {
-			return nil, fmt.Errorf("names at %s: %w", r.from.base, err)
+			return nil, unreadable("names", r, err)
 		}
 		names = append(names, answer.Doms...)
 		if len(answer.Doms) < namesPage || len(names) >= answer.Count {
@@ -49,7 +50,7 @@ func (c *Client) ServerStatus(ctx context.Context) (string, error) {
 	}
 	var answer struct{ Status string }
 	if err := json.Unmarshal(r.body, &answer); err != nil {
-		return "", fmt.Errorf("status at %s: %w", r.from.base, err)
+		return "", unreadable("status", r, err)
 	}
 	return answer.Status, nil
 }

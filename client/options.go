@@ -98,6 +98,12 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
+// leastDuration tells a number that somebody took for seconds from a duration.
+const (
+	leastDuration = time.Millisecond
+	tooShort      = "must be at least 1ms; 30*time.Second is half a minute, 30 is 30 ns"
+)
+
 func def[T comparable](field *T, value T) {
 	var zero T
 	if *field == zero {
@@ -109,8 +115,14 @@ func (o Options) validate() error {
 	switch {
 	case len(o.Servers) == 0:
 		return invalid("Servers", "", "must name at least one server")
-	case o.Timeout < 0 || o.AttemptTimeout < 0 || o.PollInterval < 0 || o.FailoverInterval < 0:
-		return invalid("Timeout", fmt.Sprint(o.Timeout, o.AttemptTimeout, o.PollInterval, o.FailoverInterval), "durations must not be negative")
+	case o.Timeout < leastDuration:
+		return invalid("Timeout", o.Timeout.String(), tooShort)
+	case o.AttemptTimeout < leastDuration:
+		return invalid("AttemptTimeout", o.AttemptTimeout.String(), tooShort)
+	case o.PollInterval != 0 && o.PollInterval < leastDuration:
+		return invalid("PollInterval", o.PollInterval.String(), tooShort)
+	case o.FailoverInterval < leastDuration:
+		return invalid("FailoverInterval", o.FailoverInterval.String(), tooShort)
 	case o.BeatWorkers < 1 || o.BeatWorkers > 64:
 		return invalid("BeatWorkers", fmt.Sprint(o.BeatWorkers), "must be from 1 to 64")
 	case o.MaxInstances < 1:

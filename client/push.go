@@ -57,7 +57,7 @@ func (p *push) open() bool {
 	}
 	p.ip = p.c.opts.PushIP
 	if p.ip == "" {
-		p.ip = localIP(p.c.servers.all[0].base)
+		p.ip = p.c.localIP()
 	}
 	conn, err := net.ListenUDP("udp", &net.UDPAddr{})
 	if err != nil {
@@ -72,6 +72,16 @@ func (p *push) open() bool {
 		return false
 	}
 	return true
+}
+
+// localIP is this host's address towards the first server for which it is known.
+func (c *Client) localIP() string {
+	for _, s := range c.servers.all {
+		if ip := localIP(s.base); ip != "" {
+			return ip
+		}
+	}
+	return ""
 }
 
 // localIP is this host's address towards a server; empty when that is not known. Nothing

@@ -3,12 +3,10 @@ package client
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
-	"sync"
 )
 
 const (
@@ -16,8 +14,6 @@ const (
 	pathBeat     = pathInstance + "/beat"
 	// codeUnknown is a beat's answer for an instance that is not there.
 	codeUnknown = 20404
-	// batchWorkers bounds the requests of a batch that are on their way at once.
-	batchWorkers = 16
 )
 
 // Register makes an instance known and keeps it so: beats go out from now on, until
@@ -32,21 +28,13 @@ func (c *Client) Register(ctx context.Context, r Registration) error {
 	if err != nil {
 		return err
 	}
-	e, err := c.table.want(ctx, r)
+	e, old, err := c.table.want(ctx, r)
 	if err != nil {
 		return fmt.Errorf("register %s: %w", r.Key(), err)
 	}
 	defer e.release()
-	// Close looks for what is in the table after it has set closing.
-	if c.closing.Load() {
-		err = ErrClosed
-	} else {
-		err = c.sendRegister(ctx, r, false)
-	}
-	if refused(err) || err == ErrClosed {
-		c.table.mu.Lock()
-		c.table.remove(e)
-		c.table.mu.Unlock()
+	if err = c.sendRegister(ctx, r, false); refused(err) {
+		c.table.refuse(e, old)
 		return err
 	}
 	c.settleRegister(e, err)
@@ -106,41 +94,6 @@ func (c *Client) Deregister(ctx context.Context, k Key) error {
 		return fmt.Errorf("%w: %w", ErrPending, err)
 	}
 	return err
-}
-
-// RegisterAll registers many, several at a time. It waits for all; the error joins those
-// of the ones that failed, each as Register gives it.
-func (c *Client) RegisterAll(ctx context.Context, rs []Registration) error {
-	return errors.Join(c.registerEach(ctx, rs)...)
-}
-
-// registerEach is RegisterAll with the error of each.
-func (c *Client) registerEach(ctx context.Context, rs []Registration) []error {
-	return inParallel(rs, func(r Registration) error { return c.Register(ctx, r) })
-}
-
-// DeregisterAll is RegisterAll's counterpart.
-func (c *Client) DeregisterAll(ctx context.Context, keys []Key) error {
-	return errors.Join(inParallel(keys, func(k Key) error { return c.Deregister(ctx, k) })...)
-}
-
-func inParallel[T any](items []T, f func(T) error) []error {
-	var wg sync.WaitGroup
-	errs := make([]error, len(items))
-	next := make(chan int)
-	for range min(batchWorkers, len(items)) {
-		wg.Go(func() {
-			for i := range next {
-				errs[i] = f(items[i])
-			}
-		})
-	}
-	for i := range items {
-		next <- i
-	}
-	close(next)
-	wg.Wait()
-	return errs
 }
 
 // State is how far a registration has got.
@@ -226,7 +179,7 @@ func (c *Client) sendBeat(ctx context.Context, r Registration, light bool) (answ
 		return answer, err
 	}
 	if err := json.Unmarshal(reply.body, &answer); err != nil {
-		return answer, fmt.Errorf("beat at %s: %w", reply.from.base, err)
+		return answer, unreadable("beat", reply, err)
 	}
 	return answer, nil
 }

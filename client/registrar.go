@@ -37,6 +37,7 @@ type Registrar struct {
 	opts RegistrarOptions
 
 	turn   chan struct{} // held by Start and Stop
+	probe  chan error    // the answer of a Health that is under way, nil when none is
 	cancel context.CancelFunc
 	done   sync.WaitGroup
 
@@ -50,10 +51,13 @@ func NewRegistrar(c *Client, o RegistrarOptions) (*Registrar, error) {
 	if len(o.Registrations) == 0 {
 		return nil, invalid("Registrations", "", "must not be empty")
 	}
-	if o.Drain < 0 || o.HealthInterval < 0 {
-		return nil, invalid("Drain", fmt.Sprint(o.Drain, o.HealthInterval), "durations must not be negative")
-	}
 	def(&o.HealthInterval, 5*time.Second)
+	if o.Drain != 0 && o.Drain < leastDuration {
+		return nil, invalid("Drain", o.Drain.String(), tooShort)
+	}
+	if o.HealthInterval < leastDuration {
+		return nil, invalid("HealthInterval", o.HealthInterval.String(), tooShort)
+	}
 	rs := make([]Registration, 0, len(o.Registrations))
 	for _, r := range o.Registrations {
 		r, err := r.normal()
@@ -169,13 +173,26 @@ func (r *Registrar) keys() []Key {
 	return keys
 }
 
+// healthError asks Health and waits for one interval at most, also for one that does not
+// look at its context. That counts as sick, and is not asked again before it has answered.
 func (r *Registrar) healthError(ctx context.Context) error {
 	if r.opts.Health == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.opts.HealthInterval)
 	defer cancel()
-	return r.opts.Health(ctx)
+	if r.probe == nil {
+		answer := make(chan error, 1)
+		go func() { answer <- r.opts.Health(ctx) }() // ends with Health
+		r.probe = answer
+	}
+	select {
+	case err := <-r.probe:
+		r.probe = nil
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("health: no answer: %w", ctx.Err())
+	}
 }
 
 // watchHealth registers the process anew whenever its health changes.

@@ -47,13 +47,25 @@ func (c *Client) ListenAndServe(ctx context.Context, server *http.Server, o Regi
 			ended = true
 		}
 	}
-	down, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout+o.Drain)
-	defer cancel()
-	err = errors.Join(err, registrar.Stop(down), server.Shutdown(down))
+	err = errors.Join(err, c.wayDown(context.WithoutCancel(ctx), server, registrar))
 	if !ended {
 		if e := <-served; !errors.Is(e, http.ErrServerClosed) {
 			err = errors.Join(err, e)
 		}
+	}
+	return err
+}
+
+// wayDown deregisters, drains and shuts down, each with time of its own: a registry that
+// does not answer takes none from the requests that are under way.
+func (c *Client) wayDown(ctx context.Context, server *http.Server, r *Registrar) error {
+	leave, cancel := context.WithTimeout(ctx, c.opts.Timeout+r.opts.Drain)
+	defer cancel()
+	err := r.Stop(leave)
+	end, cancel := context.WithTimeout(ctx, shutdownTimeout)
+	defer cancel()
+	if late := server.Shutdown(end); late != nil {
+		err = errors.Join(err, late, server.Close())
 	}
 	return err
 }
@@ -71,7 +83,7 @@ func (c *Client) locate(o *RegistrarOptions, at net.Addr) error {
 			rs[n].IP = tcp.IP.String()
 		}
 		if rs[n].IP == "" {
-			rs[n].IP = localIP(c.servers.all[0].base)
+			rs[n].IP = c.localIP()
 		}
 	}
 	o.Registrations = rs

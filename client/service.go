@@ -12,6 +12,8 @@ import (
 // date in the background until Close.
 type Service struct {
 	f      *follower
+	ctx    context.Context // of the handle's subscriptions
+	cancel context.CancelFunc
 	closed atomic.Bool
 }
 
@@ -62,7 +64,9 @@ func (c *Client) FollowLazy(name ServiceName, clusters ...string) (*Service, err
 	if err != nil {
 		return nil, err
 	}
-	return &Service{f: f}, nil
+	s := &Service{f: f}
+	s.ctx, s.cancel = context.WithCancel(f.ctx)
+	return s, nil
 }
 
 // Name is the service's name.
@@ -101,7 +105,7 @@ func (s *Service) Subscribe(f func(Event)) (stop func()) {
 	if s.closed.Load() {
 		return func() {}
 	}
-	return s.f.subscribe(f)
+	return s.f.subscribe(s.ctx, f)
 }
 
 // Refresh asks a server now and waits for its list to be in place.
@@ -124,6 +128,7 @@ func (s *Service) Hint() {
 // and to be told; Close does not wait for that.
 func (s *Service) Close() {
 	if s.closed.CompareAndSwap(false, true) {
+		s.cancel()
 		s.f.leave()
 	}
 }

@@ -86,6 +86,18 @@ func (s *Snapshot) Source() Source { return s.source }
 // Time is when the snapshot was made.
 func (s *Snapshot) Time() time.Time { return s.at }
 
+// Without is the snapshot as if these instances were not listed: for another choice after
+// one that did not answer. It takes time and memory by the number of instances. Instances
+// are told apart by their Key.
+func (s *Snapshot) Without(lost ...*Instance) *Snapshot {
+	left := slices.DeleteFunc(slices.Clone(s.all), func(i *Instance) bool {
+		return slices.ContainsFunc(lost, func(l *Instance) bool { return i.compare(l) == 0 })
+	})
+	next := newSnapshot(s.service, left, s.healthy.turn)
+	next.stamp, next.index, next.ordered, next.source, next.at = s.stamp, s.index, s.ordered, s.source, s.at
+	return next
+}
+
 func (s *Snapshot) same(o *Snapshot) bool {
 	return slices.EqualFunc(s.all, o.all, func(a, b *Instance) bool { return a.compare(b) == 0 && a.equal(b) })
 }

@@ -188,7 +188,7 @@ func (f *follower) openStream(ctx context.Context, at *server) (*http.Response, 
 	case http.StatusOK, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotImplemented:
 		return nil, errNoWatch
 	case http.StatusForbidden, http.StatusUnauthorized:
-		f.c.login.drop(token)
+		f.c.login.drop(ctx, token)
 	}
 	return nil, &ServerError{Op: "watch", Server: at.base, Status: resp.StatusCode, Text: errorText(body)}
 }

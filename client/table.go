@@ -33,6 +33,7 @@ type table struct {
 	max int
 
 	mu      sync.Mutex
+	ended   bool // nothing more is wanted
 	entries map[Key]*entry
 	good    int // entries that are registered
 	heap    dueHeap
@@ -43,33 +44,69 @@ func newTable(limit int) *table {
 	return &table{max: limit, entries: map[Key]*entry{}, wake: make(chan struct{}, 1)}
 }
 
-// want puts a registration in, or other values for one that is there. The entry's turn is
-// held when it returns.
-func (t *table) want(ctx context.Context, r Registration) (*entry, error) {
+// want puts a registration in, or other values for one that is there, and tells what was
+// wanted before. The entry's turn is held when it returns.
+func (t *table) want(ctx context.Context, r Registration) (*entry, before, error) {
 	for {
 		e, err := t.entry(r)
 		if err != nil {
-			return nil, err
+			return nil, before{}, err
 		}
 		if err := e.take(ctx); err != nil {
 			t.mu.Lock()
 			t.forgetIfFresh(e)
 			t.mu.Unlock()
-			return nil, err
+			return nil, before{}, err
 		}
 		t.mu.Lock()
+		if t.ended {
+			t.forgetFresh(e)
+			t.mu.Unlock()
+			e.release()
+			return nil, before{}, ErrClosed
+		}
 		if e.gone { // it left while this waited
 			t.mu.Unlock()
 			e.release()
 			continue
 		}
+		old := before{e.want, e.registered, e.leaving}
 		t.heap.remove(e)
 		t.setRegistered(e, false)
 		e.want, e.leaving, e.light, e.failures = r, false, false, 0
 		e.interval = r.interval()
 		t.mu.Unlock()
-		return e, nil
+		return e, old, nil
 	}
+}
+
+// before is what was wanted of an entry until another registration came.
+type before struct {
+	want       Registration // without a service when nothing was
+	registered bool
+	leaving    bool
+}
+
+// refuse undoes want after a server refused the values: what was wanted before goes on.
+func (t *table) refuse(e *entry, old before) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if old.want.Service == "" {
+		t.remove(e)
+		return
+	}
+	e.want, e.leaving, e.interval = old.want, old.leaving, old.want.interval()
+	t.setRegistered(e, old.registered)
+	if !old.registered || old.leaving || !old.want.Persistent {
+		t.schedule(e, retryLeast)
+	}
+}
+
+// end lets nothing more be wanted. What is wanted by now is in the table.
+func (t *table) end() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ended = true
 }
 
 func (t *table) entry(r Registration) (*entry, error) {
@@ -89,7 +126,13 @@ func (t *table) entry(r Registration) (*entry, error) {
 // forgetIfFresh drops an entry that was made for a call that ended before it could say
 // what it wants.
 func (t *table) forgetIfFresh(e *entry) {
-	if e.want.Service == "" && len(e.turn) == 0 {
+	if len(e.turn) == 0 {
+		t.forgetFresh(e)
+	}
+}
+
+func (t *table) forgetFresh(e *entry) {
+	if e.want.Service == "" && !e.gone {
 		t.remove(e)
 	}
 }
@@ -149,8 +192,11 @@ func (t *table) counts() (all, registered int) {
 	return len(t.entries), t.good
 }
 
-// take waits for the turn.
+// take waits for the turn. One that is free is taken although ctx has ended.
 func (e *entry) take(ctx context.Context) error {
+	if e.tryTake() {
+		return nil
+	}
 	select {
 	case e.turn <- struct{}{}:
 		return nil

@@ -62,10 +62,27 @@ func newTransport(o Options) *http.Transport {
 
 // do asks servers in turn until one answers, over and over until the deadline unless the
 // call says once. Errors: *ServerError when the answer is a refusal or rights are lacking,
-// otherwise ErrUnavailable with the last failure, which may be the context's.
+// ErrClosed when Close is done with its own requests, otherwise ErrUnavailable with the
+// last failure, which may be the context's.
 func (c *Client) do(ctx context.Context, q call) (reply, error) {
+	if c.ctx.Err() != nil {
+		return reply{}, fmt.Errorf("%s: %w", q.op, ErrClosed)
+	}
+	if err := ctx.Err(); err != nil { // no server is to blame
+		return reply{}, fmt.Errorf("%s: %w: %w", q.op, ErrUnavailable, err)
+	}
 	ctx, cancel := context.WithTimeout(ctx, c.opts.Timeout)
 	defer cancel()
+	defer context.AfterFunc(c.ctx, cancel)()
+	r, err := c.rounds(ctx, q)
+	if err != nil && c.ctx.Err() != nil {
+		return reply{}, fmt.Errorf("%s: %w", q.op, ErrClosed)
+	}
+	return r, err
+}
+
+// rounds is do's loop over all servers.
+func (c *Client) rounds(ctx context.Context, q call) (reply, error) {
 	var last error
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		for _, at := range c.servers.order() {
@@ -116,7 +133,7 @@ func (c *Client) ask(ctx context.Context, at *server, q call) (reply, error) {
 	r, err := c.send(ctx, at, q, token)
 	var e *ServerError
 	if errors.As(err, &e) && (e.Status == http.StatusForbidden || e.Status == http.StatusUnauthorized) && token != "" {
-		c.login.drop(token)
+		c.login.drop(ctx, token)
 		if token, err = c.login.token(ctx, q.open); err != nil {
 			return reply{}, err
 		}
@@ -192,6 +209,11 @@ func (c *Client) headers(req *http.Request, agent, token string) {
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
+}
+
+// unreadable is the error of a success that says nothing.
+func unreadable(op string, r reply, err error) error {
+	return fmt.Errorf("%s at %s: %w: %w", op, r.from.base, ErrUnavailable, err)
 }
 
 // withoutURL takes the address, whose query may be long, off an error of net/http.

@@ -78,7 +78,11 @@ func Start() (*Server, error) {
 }
 
 // URL is what to give to client.Options as a server.
-func (s *Server) URL() string { return "http://" + s.addr }
+func (s *Server) URL() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return "http://" + s.addr
+}
 
 // Restart listens again after Pause, on the same port. It fails when that is taken.
 func (s *Server) Restart() error {

@@ -8,6 +8,7 @@
 package grpcresolver
 
 import (
+	"context"
 	"strings"
 	"sync"
 
@@ -24,7 +25,8 @@ const Scheme = "rollcall"
 type instanceKey struct{}
 
 // Instance is the instance behind an endpoint, for balancers that look at weights and
-// metadata; nil for an endpoint of another resolver.
+// metadata; nil for an endpoint of another resolver. It is shared: do not change it. It
+// does not block and may be called from several goroutines.
 func Instance(e resolver.Endpoint) *client.Instance {
 	i, _ := e.Attributes.Value(instanceKey{}).(*client.Instance)
 	return i
@@ -33,14 +35,18 @@ func Instance(e resolver.Endpoint) *client.Instance {
 type builder struct{ c *client.Client }
 
 // New makes the builder for grpc.WithResolvers. The client must live as long as the
-// connections. Nothing is registered globally.
+// connections, which know the instances as they were when it is closed before. One
+// builder serves any number of connections, from several goroutines. Nothing is
+// registered globally, nothing blocks.
 func New(c *client.Client) resolver.Builder { return builder{c} }
 
-// Scheme is the builder's scheme.
+// Scheme is the builder's scheme, the constant of that name.
 func (builder) Scheme() string { return Scheme }
 
-// Build begins to follow the target's service. It does not wait for a list: until the
-// first one the connection is connecting.
+// Build begins to follow the target's service; gRPC calls it. It does not wait for a
+// list: until the first one the connection is connecting. When no server gives one within
+// Options.Timeout of the client, calls fail with codes.Unavailable instead of waiting on,
+// until a list comes. Errors: *client.InvalidError for the target, client.ErrClosed.
 func (b builder) Build(t resolver.Target, cc resolver.ClientConn, _ resolver.BuildOptions) (resolver.Resolver, error) {
 	name, clusters, err := parse(t.Endpoint())
 	if err != nil {
@@ -50,8 +56,10 @@ func (b builder) Build(t resolver.Target, cc resolver.ClientConn, _ resolver.Bui
 	if err != nil {
 		return nil, err
 	}
-	r := &following{service: s, cc: cc}
-	r.stop = s.Subscribe(func(client.Event) { r.update() })
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &following{service: s, cc: cc, cancel: cancel}
+	s.Subscribe(func(client.Event) { r.update() })
+	r.first.Go(func() { r.await(ctx, b.c, clusters) })
 	return r, nil
 }
 
@@ -76,10 +84,26 @@ func parse(endpoint string) (name client.ServiceName, clusters []string, err err
 type following struct {
 	service *client.Service
 	cc      resolver.ClientConn
-	stop    func()
+	cancel  context.CancelFunc
+	first   sync.WaitGroup // of await, which Close waits for
 
 	mu     sync.Mutex // one update at a time, none after Close
 	closed bool
+}
+
+// await tells the connection when the first attempt to get a list fails: a call would
+// wait until its deadline otherwise, and some have none.
+func (r *following) await(ctx context.Context, c *client.Client, clusters []string) {
+	s, err := c.Follow(ctx, r.service.Name(), clusters...)
+	if err == nil {
+		s.Close()
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.closed && r.service.Snapshot().Source() == client.FromNowhere {
+		r.cc.ReportError(err)
+	}
 }
 
 // update hands the present addresses to the connection. An empty list is an error there,
@@ -103,14 +127,15 @@ func (r *following) update() {
 	}
 }
 
-// ResolveNow asks for the list as it is now, in the background.
+// ResolveNow asks for the list as it is now, in the background. It does not block.
 func (r *following) ResolveNow(resolver.ResolveNowOptions) { r.service.Hint() }
 
-// Close ends the updates and the following.
+// Close ends the updates and the following; gRPC calls it. No update comes afterwards.
 func (r *following) Close() {
 	r.mu.Lock()
 	r.closed = true
 	r.mu.Unlock()
-	r.stop()
+	r.cancel()
 	r.service.Close()
+	r.first.Wait()
 }

@@ -121,3 +121,24 @@ func TestResolver_BadTargets(t *testing.T) {
 		}
 	}
 }
+
+// A call without a deadline used to wait for ever while no registry answered.
+func TestResolver_WithoutARegistryCallsFailUntilThereIsOne(t *testing.T) {
+	s, c := registry(t)
+	s.Pause()
+	h := dial(t, c, "rollcall:///G/checks")
+	if err := check(t, h); status.Code(err) != codes.Unavailable {
+		t.Fatal(err)
+	}
+	_, one := backend(t)
+	s.Put(one)
+	if err := s.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	deadline := time.Now().Add(30 * time.Second)
+	for err := check(t, h); err != nil; err = check(t, h) {
+		if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+	}
+}

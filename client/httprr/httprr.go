@@ -16,35 +16,54 @@ import (
 // Scheme is that of URLs whose host is a service.
 const Scheme = "rollcall"
 
-// Choose picks an instance of a service for a request; nil means that there is none.
+// Choose picks an instance of a service for a request; nil means that there is none. It is
+// called by the goroutine of the request, and again after a connection could not be made,
+// then with a snapshot that lacks the instances that were tried. It must be safe for
+// concurrent use and must not block.
 type Choose func(*client.Snapshot, *http.Request) *client.Instance
 
-// Options say how requests are sent.
+// Options say how requests are sent. The zero value will do.
 type Options struct {
 	// Group of all services; client.DefaultGroup when empty.
 	Group string
-	// Cluster is preferred when it has instances that may get traffic.
+	// Cluster is preferred when it has instances that may get traffic; none when empty.
+	// It counts for the choice by weight only.
 	Cluster string
-	// Choose replaces the choice by weight. It must be safe for concurrent use.
+	// Choose replaces the choice by weight.
 	Choose Choose
-	// Base sends what has got an address; http.DefaultTransport when nil.
+	// Base sends what has got an address; http.DefaultTransport when nil. It must be safe
+	// for concurrent use, as every RoundTripper. Close leaves it alone.
 	Base http.RoundTripper
 	// Attempts bounds the instances that are tried for a request whose connection could
-	// not be made; 3 when 0. A request that may have reached an instance is not repeated.
+	// not be made; 3 when 0 or less. A request that may have reached an instance is not
+	// repeated.
 	Attempts int
+	// MaxServices bounds the services that are followed at once; 1,000 when 0 or less. One
+	// more takes the place of the one that was not called for longest, so that hosts out
+	// of a stranger's requests use up nothing.
+	MaxServices int
 }
 
-// Transport is the RoundTripper. Each service that is called is followed until Close.
+// Transport is the RoundTripper, safe for concurrent use. Each service that is called is
+// followed until Close, or until MaxServices others were called after it.
 type Transport struct {
 	c    *client.Client
 	opts Options
 
 	mu       sync.Mutex
-	services map[string]*client.Service
+	calls    uint64 // so far
+	services map[string]*called
 	closed   bool
 }
 
-// New makes a RoundTripper over a client, which must live as long.
+// called is a service with the number of its newest call.
+type called struct {
+	*client.Service
+	last uint64
+}
+
+// New makes a RoundTripper over a client, which must live as long. It does not block and
+// cannot fail.
 func New(c *client.Client, o Options) *Transport {
 	if o.Base == nil {
 		o.Base = http.DefaultTransport
@@ -52,57 +71,66 @@ func New(c *client.Client, o Options) *Transport {
 	if o.Attempts <= 0 {
 		o.Attempts = 3
 	}
+	if o.MaxServices <= 0 {
+		o.MaxServices = 1000
+	}
 	if o.Choose == nil {
 		cluster := o.Cluster
 		o.Choose = func(s *client.Snapshot, _ *http.Request) *client.Instance { return s.PickNear(cluster) }
 	}
-	return &Transport{c: c, opts: o, services: map[string]*client.Service{}}
+	return &Transport{c: c, opts: o, services: map[string]*called{}}
 }
 
 // RoundTrip sends a request with the scheme rollcall to an instance of the service that
 // its host names, and every other one as it is. An instance whose metadata says
 // "secure":"true" is called with https. Host keeps the service's name unless the request
-// sets one. The first call of a service waits for its list. Errors: client.ErrNoInstance,
-// those of client.Follow, those of the base.
+// sets one.
+//
+// The first call of a service waits for its list, for Options.Timeout of the client at
+// most; when no server gives one, so does the next. After that only the base blocks. The
+// request's context ends both.
+//
+// Errors, for errors.Is and errors.As, inside the *url.Error of http.Client: no instance
+// is client.ErrNoInstance, joined to the failures of those that were tried; those of
+// client.Follow; client.ErrClosed after Close; those of the base. The request's body is
+// closed in any case.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Scheme != Scheme {
 		return t.opts.Base.RoundTrip(r)
 	}
 	service, err := t.service(r.Context(), r.URL.Host)
 	if err != nil {
-		closeBody(r)
+		if r.Body != nil {
+			err = errors.Join(err, r.Body.Close())
+		}
 		return nil, err
 	}
+	body := hold(r)
+	resp, err := t.attempt(service.Snapshot(), r, body)
+	body.letGo(err != nil)
+	return resp, err
+}
+
+// attempt tries one instance after the other while no connection can be made.
+func (t *Transport) attempt(s *client.Snapshot, r *http.Request, body *heldBody) (*http.Response, error) {
 	var last error
-	tried := map[*client.Instance]bool{}
 	for range t.opts.Attempts {
-		i := t.opts.Choose(service.Snapshot(), r)
+		i := t.opts.Choose(s, r)
 		if i == nil {
-			last = errors.Join(last, fmt.Errorf("%s: %w", r.URL.Host, client.ErrNoInstance))
-			break
+			return nil, errors.Join(fmt.Errorf("%s: %w", r.URL.Host, client.ErrNoInstance), last)
 		}
-		if tried[i] {
-			continue // no better choice this time
-		}
-		tried[i] = true
-		sent, err := address(r, i)
-		if err != nil {
-			last = err
-			break
-		}
-		resp, err := t.opts.Base.RoundTrip(sent)
-		if err == nil || !neverSent(err) || r.Context().Err() != nil {
+		resp, err := t.opts.Base.RoundTrip(address(r, i, body))
+		if err == nil || !neverSent(err) || body.touched() || r.Context().Err() != nil {
 			return resp, err
 		}
-		last = err
+		last = errors.Join(last, err)
+		s = s.Without(i)
 	}
-	closeBody(r)
 	return nil, last
 }
 
-// address is the request as it goes to an instance. A body can be sent once more only
-// when the request knows how to get it anew.
-func address(r *http.Request, i *client.Instance) (*http.Request, error) {
+// address is the request as it goes to an instance.
+func address(r *http.Request, i *client.Instance, body *heldBody) *http.Request {
 	sent := r.Clone(r.Context())
 	sent.URL.Scheme, sent.URL.Host = "http", i.Addr()
 	if i.Metadata["secure"] == "true" {
@@ -111,14 +139,10 @@ func address(r *http.Request, i *client.Instance) (*http.Request, error) {
 	if sent.Host == "" {
 		sent.Host = r.URL.Host
 	}
-	if r.Body != nil && r.Body != http.NoBody && r.GetBody != nil {
-		body, err := r.GetBody()
-		if err != nil {
-			return nil, err
-		}
+	if body != nil {
 		sent.Body = body
 	}
-	return sent, nil
+	return sent
 }
 
 // neverSent tells whether the connection could not even be made.
@@ -127,41 +151,68 @@ func neverSent(err error) bool {
 	return errors.As(err, &op) && op.Op == "dial"
 }
 
-// closeBody keeps the promise of a RoundTripper to close the body on errors too.
-func closeBody(r *http.Request) {
-	if r.Body != nil {
-		_ = r.Body.Close() // nobody reads it any more
-	}
-}
-
+// service is the followed service of that name. Follow is called without the lock.
 func (t *Transport) service(ctx context.Context, name string) (*client.Service, error) {
-	t.mu.Lock()
-	s, closed := t.services[name], t.closed
-	t.mu.Unlock()
-	switch {
-	case closed:
-		return nil, client.ErrClosed
-	case s != nil:
-		return s, nil
+	if s, err := t.known(name); s != nil || err != nil {
+		return s, err
 	}
 	s, err := t.c.Follow(ctx, client.ServiceName{Group: t.opts.Group, Name: name})
 	if err != nil {
 		return nil, err
 	}
+	if other, err := t.known(name); other != nil || err != nil { // another call was faster
+		s.Close()
+		return other, err
+	}
+	return t.keep(name, s), nil
+}
+
+// known is nil for a service that is not followed yet.
+func (t *Transport) known(name string) (*client.Service, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return nil, client.ErrClosed
+	}
+	at := t.services[name]
+	if at == nil {
+		return nil, nil
+	}
+	t.calls++
+	at.last = t.calls
+	return at.Service, nil
+}
+
+// keep puts a service in, and takes out the one that was not called for longest when
+// there are too many. Who still has that one reads the last that was known.
+func (t *Transport) keep(name string, s *client.Service) *client.Service {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if other := t.services[name]; other != nil || t.closed {
 		s.Close()
-		if t.closed {
-			return nil, client.ErrClosed
+		if other != nil {
+			return other.Service
 		}
-		return other, nil
+		return s // closed with all others: it is good for this one request
 	}
-	t.services[name] = s
-	return s, nil
+	for len(t.services) >= t.opts.MaxServices {
+		oldest := ""
+		for n, at := range t.services {
+			if oldest == "" || at.last < t.services[oldest].last {
+				oldest = n
+			}
+		}
+		t.services[oldest].Close()
+		delete(t.services, oldest)
+	}
+	t.calls++
+	t.services[name] = &called{s, t.calls}
+	return s
 }
 
-// Close stops following the services. Requests that are under way go on, new ones fail.
+// Close stops following the services. Requests that are under way go on, new ones fail
+// with client.ErrClosed. It does not block, and closing twice does nothing. Neither the
+// client nor the base is closed.
 func (t *Transport) Close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -159,7 +159,11 @@ func (s *split) follows(old *nodes.Node) {
 		a, err := old.Register(nodes.Instance{Service: "after", IP: "10.8.0.2", Port: 1}.Lasting())
 		return err == nil && a.OK()
 	})
-	s.t.Logf("%s follows and takes writes %s after it was healed", old.ID, time.Since(healed))
+	took := time.Since(healed)
+	s.t.Logf("%s follows and takes writes %s after it was healed", old.ID, took)
+	if took > 4*time.Second {
+		s.t.Errorf("%s follows and takes writes %s after it was healed, want 4 s at most", old.ID, took)
+	}
 }
 
 // during calls f again and again until the cut ends.

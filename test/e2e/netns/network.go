@@ -3,10 +3,14 @@
 package netns
 
 import (
+	"context"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 )
@@ -30,10 +34,12 @@ var made atomic.Int64
 type Network struct {
 	t      testing.TB
 	prefix string
-	hosts  []host
 	// used is the last number of an address that was given away.
 	used int
 	slow *shaper
+
+	mu    sync.Mutex // for Dial; the test's goroutine alone changes hosts
+	hosts []host
 }
 
 // host is where one node runs.
@@ -109,24 +115,42 @@ func (w *Network) writeHosts() {
 // a shape that was made before does not follow it.
 func (w *Network) Move(i int) {
 	w.t.Helper()
-	h := &w.hosts[i]
-	old := h.address
-	h.address = w.unused()
-	w.must(ip("-n", h.space, "addr", "del", old+"/24", "dev", "eth0"))
-	w.must(ip("-n", h.space, "addr", "add", h.address+"/24", "dev", "eth0"))
+	h, address := w.hosts[i], w.unused()
+	w.must(ip("-n", h.space, "addr", "del", h.address+"/24", "dev", "eth0"))
+	w.must(ip("-n", h.space, "addr", "add", address+"/24", "dev", "eth0"))
+	w.mu.Lock()
+	w.hosts[i].address = address
+	w.mu.Unlock()
 	w.writeHosts()
 }
 
-// Rename gives node i another name; nobody finds it by the old one.
+// Rename gives node i another name; its peers do not find it by the old one.
 func (w *Network) Rename(i int, name string) {
 	w.t.Helper()
 	w.hosts[i].name = name
 	w.writeHosts()
 }
 
-// Addresses are those of node i: for clients by number, for its peers by name.
+// Addresses are those of node i. That for clients stays, whatever happens to the node: Dial
+// knows where it is. That for its peers holds its present name.
 func (w *Network) Addresses(i int) (http, peer string) {
-	return w.hosts[i].address + ":" + httpPort, w.hosts[i].name + ":" + peerPort
+	return fmt.Sprintf("n%d:%s", i+1, httpPort), w.hosts[i].name + ":" + peerPort
+}
+
+// Dial connects from where the clients are. Safe for concurrent use.
+func (w *Network) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	name, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	i, err := strconv.Atoi(strings.TrimPrefix(name, "n"))
+	if err != nil || i < 1 || i > len(w.hosts) {
+		return nil, fmt.Errorf("no node %s", name)
+	}
+	w.mu.Lock()
+	there := w.hosts[i-1].address
+	w.mu.Unlock()
+	return dial(ctx, w.hub(), network, net.JoinHostPort(there, port))
 }
 
 // Command is the command line that runs a program where node i is. The process is the

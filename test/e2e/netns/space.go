@@ -122,12 +122,7 @@ func inside(space string, f func() error) error {
 	return err
 }
 
-// Dial connects from where the clients are, to an address without a name. Safe for
-// concurrent use.
-func (w *Network) Dial(ctx context.Context, network, address string) (net.Conn, error) {
-	return dial(ctx, w.hub(), network, address)
-}
-
+// dial connects from a namespace to an address without a name.
 func dial(ctx context.Context, space, network, address string) (conn net.Conn, err error) {
 	err = inside(space, func() error {
 		var d net.Dialer // for one address without a name it makes the socket right here

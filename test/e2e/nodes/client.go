@@ -77,6 +77,10 @@ func (n *Node) Do(method, path string, form url.Values) (Answer, error) {
 	return n.Send(ctx, method, NS+path, form)
 }
 
+// Redial lets the requests that follow make connections of their own, as a client does
+// that has learnt that a node is elsewhere. Those under way go on.
+func (c *Cluster) Redial() { c.client.CloseIdleConnections() }
+
 // Ready tells whether the node says that it is ready.
 func (n *Node) Ready() bool {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)

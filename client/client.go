@@ -9,7 +9,9 @@ import (
 	"time"
 )
 
-// Client is a connection to a registry. Make it with New, end it with Close.
+// Client is what a process shares with a registry: registrations and their beats, followed
+// services, connections. Make one with New for the whole process, end it with Close. It is
+// safe for concurrent use; its zero value is not usable.
 type Client struct {
 	opts    Options
 	http    *http.Client
@@ -33,7 +35,9 @@ type Client struct {
 }
 
 // New makes a client and starts its scheduler. It sends nothing, so it succeeds while no
-// server answers. Errors: *InvalidError; that of the Registerer; that of making CacheDir.
+// server answers. It blocks on reading CacheDir and FailoverDir alone. Errors:
+// *InvalidError; that of the Registerer, when it has metrics of that name already; that of
+// making CacheDir, an *fs.PathError.
 func New(o Options) (*Client, error) {
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {
@@ -90,10 +94,18 @@ const (
 	closeGrace = 5 * time.Second
 )
 
-// Close deregisters the ephemeral instances of this client, bounded by ctx and three
-// times Options.Timeout, stops what runs in the background and waits for it, for
-// subscribers' functions 5 s at most. Persistent instances stay registered. The
-// error joins those of the deregistrations; closing twice does nothing.
+// Close deregisters the ephemeral instances of this client, saves lists to CacheDir, stops
+// what runs in the background and waits for it. Persistent instances stay registered.
+// Calls under way end with ErrClosed, and so do later ones.
+//
+// It blocks on the deregistrations: no longer than ctx, nor than Options.Timeout when no
+// server answers, nor than three times that in any case. Then, whatever ctx says, on
+// functions of subscribers, 5 s at most; so it must not be called from one. A second
+// call waits for the first and returns nil.
+//
+// The error joins those of the deregistrations, as Deregister gives them, and says
+// when a subscriber's function has not returned. What matches ErrPending was not taken
+// out and is not tried again: it leaves lists by expiring.
 func (c *Client) Close(ctx context.Context) error {
 	var err error
 	c.close.Do(func() {

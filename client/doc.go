@@ -22,6 +22,21 @@
 // Stream and push are hints only: what counts is a list that was asked for, so a lost,
 // repeated, late or forged one costs a request and nothing else.
 //
+// # Blocking
+//
+// What takes a context may block: until a server has answered, at most as long as
+// Options.Timeout unless it says otherwise, and no longer than the context. Servers are
+// asked in turn, each for Options.AttemptTimeout at most; a context that is much shorter
+// than that may end at a single server that hangs. What takes no context does not block,
+// but for Client.Close and New, which say so.
+//
+// # Errors
+//
+// They are matched with errors.Is against ErrClosed, ErrNoInstance, ErrUnavailable,
+// ErrPending and ErrUnknown, and with errors.As against *InvalidError, a value that was
+// refused before anything was sent, and *ServerError, the answer of a server. An error
+// may match several: ErrPending with ErrUnavailable, ErrUnavailable with the context's.
+//
 // Everything exported is safe for concurrent use unless it says otherwise. There is no
 // global state: two clients share nothing.
 package client

@@ -5,25 +5,30 @@ import (
 	"fmt"
 )
 
-// Errors that callers match with errors.Is.
+// Errors that callers match with errors.Is: what is returned wraps them.
 var (
-	// ErrClosed: the client, or the followed service, has been closed.
+	// ErrClosed: the client, or the followed service, has been closed. It stays so.
 	ErrClosed = errors.New("closed")
-	// ErrNoInstance: the service has no instance that may get traffic.
+	// ErrNoInstance: the service has no instance that may get traffic, or nothing is known
+	// of it yet. It may pass.
 	ErrNoInstance = errors.New("no instance")
-	// ErrUnavailable: no server gave an answer to count on before the deadline.
+	// ErrUnavailable: no server gave an answer to count on before the deadline, that of
+	// the context or Options.Timeout. It matches the context's error too when that ended
+	// the call, and may match the *ServerError of the last answer.
 	ErrUnavailable = errors.New("no server available")
-	// ErrPending: what was asked for has not happened yet and goes on in the background.
+	// ErrPending: what was asked for has not happened, as far as is known, and goes on in
+	// the background until it does; Registrations shows how far it is.
 	ErrPending = errors.New("pending")
-	// ErrUnknown: the instance was not registered by this client.
+	// ErrUnknown: the instance is not registered by this client.
 	ErrUnknown = errors.New("not registered here")
 )
 
-// InvalidError is a value that the client refuses before it asks a server.
+// InvalidError is a value that the client refuses before it asks a server. It comes as a
+// pointer, for errors.As.
 type InvalidError struct {
-	Field  string
-	Value  string
-	Reason string
+	Field  string // of Options or RegistrarOptions, a metadata key, or service, ip, port, weight, cluster, …
+	Value  string // what came, as text
+	Reason string // the rule, with its limit
 }
 
 // Error names the field, what came and the rule.
@@ -35,12 +40,14 @@ func invalid(field, value, reason string) error {
 	return &InvalidError{Field: field, Value: value, Reason: reason}
 }
 
-// ServerError is an answer that is no success.
+// ServerError is an answer that is no success: any status but 200, and whatever is not
+// "ok" where that is the only good answer, for which Status is 502. It comes as a pointer,
+// for errors.As.
 type ServerError struct {
-	Op     string // register, beat, list, …
+	Op     string // register, deregister, beat, list, watch, names, status or login
 	Server string // base URL without credentials
 	Status int    // of HTTP
-	Text   string // the beginning of the body
+	Text   string // the beginning of the body, 512 bytes at most
 }
 
 // Error tells who refused what and why.
@@ -49,7 +56,8 @@ func (e *ServerError) Error() string {
 }
 
 // Refused tells that the server has understood and said no, so that asking again, there
-// or elsewhere, gives the same.
+// or elsewhere, gives the same: 4xx, except 408 and 429, which pass, and 401 and 403 of
+// all but a login, since rights change. Redirects and 5xx are no refusals.
 func (e *ServerError) Refused() bool {
 	switch e.Status {
 	case 401, 403:

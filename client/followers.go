@@ -31,8 +31,8 @@ func newFollowers() *followers {
 }
 
 // Cached is what the client knows of a service that is followed, without a handle: false
-// when nobody follows it, or nothing is known yet. The name must name its group. It
-// blocks on nothing and allocates nothing.
+// when nobody follows it with all its clusters, or nothing is known yet. It blocks on
+// nothing and allocates nothing.
 func (c *Client) Cached(name ServiceName) (*Snapshot, bool) {
 	name, err := name.normal()
 	f := (*c.followers.lookup.Load())[name]
@@ -43,7 +43,8 @@ func (c *Client) Cached(name ServiceName) (*Snapshot, bool) {
 	return s, s.source != FromNowhere
 }
 
-// Followed are the services that are followed.
+// Followed are the services that are followed, sorted, each once whatever the clusters. It
+// does not block.
 func (c *Client) Followed() []ServiceName {
 	c.followers.mu.Lock()
 	defer c.followers.mu.Unlock()

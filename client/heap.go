@@ -5,9 +5,13 @@ import "container/heap"
 // dueHeap holds entries by the time at which they are due.
 type dueHeap []*entry
 
-// Len, Less, Swap, Push and Pop are for container/heap.
-func (h dueHeap) Len() int           { return len(h) }
+// Len is for container/heap, as are Less, Swap, Push and Pop.
+func (h dueHeap) Len() int { return len(h) }
+
+// Less puts the one that is due first at the top.
 func (h dueHeap) Less(i, j int) bool { return h[i].due.Before(h[j].due) }
+
+// Swap keeps the entries' places right.
 func (h dueHeap) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]
 	h[i].at, h[j].at = i, j

@@ -11,11 +11,13 @@ import (
 	"time"
 )
 
-// Metadata keys, all in milliseconds, with which an instance sets its own pace.
+// Metadata keys with which an instance sets its own pace, as Nacos has them since 1.0. The
+// values are whole numbers of milliseconds above 0. The interval must not be above the two
+// timeouts (a rule of Nacos 2).
 const (
-	MetaBeatInterval  = "preserved.heart.beat.interval"
-	MetaBeatTimeout   = "preserved.heart.beat.timeout"
-	MetaDeleteTimeout = "preserved.ip.delete.timeout"
+	MetaBeatInterval  = "preserved.heart.beat.interval" // between beats; 5000 when not given
+	MetaBeatTimeout   = "preserved.heart.beat.timeout"  // silent for longer: unhealthy; 15000
+	MetaDeleteTimeout = "preserved.ip.delete.timeout"   // silent for longer: gone; 30000
 )
 
 // Nacos' defaults of the three.
@@ -25,13 +27,15 @@ const (
 	defaultDeleteTimeout = 30 * time.Second
 )
 
-// ServiceName is a service within the client's namespace.
+// ServiceName is a service within the client's namespace. Where a function takes one, Name
+// may also be "group@@name" with an empty Group. Servers take names up to 512 bytes of
+// letters, digits and @ . : _ -, and groups up to 128.
 type ServiceName struct {
 	Group string // DefaultGroup when empty
 	Name  string
 }
 
-// String is "group@@name", the form on the wire.
+// String is "group@@name", the form on the wire, with DefaultGroup for an empty one.
 func (n ServiceName) String() string {
 	if n.Group == "" && strings.Contains(n.Name, "@@") {
 		return n.Name
@@ -51,10 +55,12 @@ func (n ServiceName) normal() (ServiceName, error) {
 }
 
 // Key is what identifies an instance within the client's namespace. Empty Group and
-// Cluster stand for the defaults.
+// Cluster stand for the defaults; Service may also be "group@@service" with an empty Group.
+// Keys that mean the same need not be ==: those of Registrations and of Instance have all
+// fields filled in.
 type Key struct {
 	Group, Service, Cluster string
-	IP                      string
+	IP                      string // or a host name; compared as text
 	Port                    int
 }
 
@@ -76,29 +82,35 @@ func (k Key) normal() (Key, error) {
 
 func (k Key) service() ServiceName { return ServiceName{k.Group, k.Service} }
 
-// String is for messages.
+// String is "group@@service/cluster/ip:port", for messages.
 func (k Key) String() string {
+	def(&k.Cluster, DefaultCluster)
 	return k.service().String() + "/" + k.Cluster + "/" + net.JoinHostPort(k.IP, strconv.Itoa(k.Port))
 }
 
-// Registration is an instance that this process answers for.
+// Registration is an instance that this process answers for. Functions that take one keep
+// a copy, its Metadata included.
 type Registration struct {
-	Service string // or "group@@service"
+	Service string // must be given; or "group@@service" with an empty Group
 	Group   string // DefaultGroup when empty
 	Cluster string // DefaultCluster when empty
-	IP      string // or a host name
-	Port    int
-	// Weight is the share of traffic, from 0.01 to 10000; 0 stands for 1. Disabled keeps
-	// the instance registered and out of lists.
+	IP      string // or a host name; must be given, except to ListenAndServe
+	Port    int    // from 0 to 65535; 0 is a port like any other, except to ListenAndServe
+	// Weight is the share of traffic, up to 10000; servers raise what is below 0.01 to
+	// that. 0 stands for 1: for no traffic there is Disabled, which keeps the instance
+	// registered and out of lists.
 	Weight   float64
 	Disabled bool
-	// Persistent instances stay until they are deregistered; the server probes them. All
-	// others live by their beats.
+	// Persistent instances stay until they are deregistered, also after Close; the server
+	// probes them, by TCP unless the cluster's settings say otherwise. All others live by
+	// their beats. A key cannot change its kind without being deregistered.
 	Persistent bool
-	Metadata   map[string]string
+	// Metadata is for those who discover the instance, 16 KiB at rollcall. Three keys
+	// set the pace of beats, see MetaBeatInterval.
+	Metadata map[string]string
 }
 
-// Key identifies the registration.
+// Key identifies the registration, with empty fields as they are.
 func (r Registration) Key() Key {
 	return Key{r.Group, r.Service, r.Cluster, r.IP, r.Port}
 }

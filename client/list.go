@@ -11,17 +11,18 @@ import (
 )
 
 // Instance is one that was discovered. It is shared between all who read the service: do
-// not change it, nor its Metadata.
+// not change it, nor its Metadata. As long as nothing of it changes, the lists of
+// servers have the same pointer for it, so it may be a key of what is kept for it.
 type Instance struct {
-	Service   ServiceName
-	Cluster   string
-	IP        string
+	Service   ServiceName // with its group
+	Cluster   string      // never empty
+	IP        string      // or a host name
 	Port      int
-	Weight    float64
-	Healthy   bool
-	Enabled   bool
-	Ephemeral bool
-	Metadata  map[string]string
+	Weight    float64           // its share of traffic; 0 for none
+	Healthy   bool              // as the server sees it, by beats or probes
+	Enabled   bool              // whether it is meant to get traffic
+	Ephemeral bool              // lives by beats
+	Metadata  map[string]string // never nil in a list
 
 	addr string
 	hash uint64
@@ -35,12 +36,13 @@ func (i *Instance) Addr() string {
 	return i.addr
 }
 
-// Key identifies the instance.
+// Key identifies the instance, with all fields filled in.
 func (i *Instance) Key() Key {
 	return Key{i.Service.Group, i.Service.Name, i.Cluster, i.IP, i.Port}
 }
 
-// Usable tells whether the instance may get traffic: healthy, enabled and with a weight.
+// Usable tells whether the instance may get traffic: healthy, enabled and with a weight
+// above 0.
 func (i *Instance) Usable() bool { return i.Healthy && i.Enabled && i.Weight > 0 }
 
 func (i *Instance) compare(o *Instance) int {

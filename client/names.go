@@ -13,8 +13,10 @@ import (
 const namesPage = 500
 
 // ServiceNames are the names of all services of a group, DefaultGroup when empty, without
-// the group. It asks for one page after the other. Errors: as for every request,
-// *ServerError, ErrUnavailable or the context's.
+// the group, in the server's order. It asks for one page of 500 after the other, of any
+// server, and blocks for Options.Timeout at most over all of them; a service that comes or
+// goes meanwhile may be missing, or be there twice. Errors: *ServerError, when a server
+// refused; ErrUnavailable, with the context's when that ended it; ErrClosed.
 func (c *Client) ServiceNames(ctx context.Context, group string) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.opts.Timeout)
 	defer cancel()
@@ -41,8 +43,9 @@ func (c *Client) ServiceNames(ctx context.Context, group string) ([]string, erro
 	}
 }
 
-// ServerStatus is what one server says of itself: "UP" when it serves. It asks in turn
-// until one answers.
+// ServerStatus is what one server says of itself: "UP" when it serves, "DOWN" and the like
+// otherwise. It asks each server once, until one answers, and blocks for Options.Timeout
+// at most. Errors: as those of ServiceNames.
 func (c *Client) ServerStatus(ctx context.Context) (string, error) {
 	r, err := c.do(ctx, call{op: "status", method: http.MethodGet, path: "/v1/ns/operator/metrics", once: true})
 	if err != nil {

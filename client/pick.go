@@ -6,11 +6,13 @@ import (
 	"slices"
 )
 
-// Pick chooses a healthy instance at random by weight, nil when there is none. It takes
-// time by the logarithm of their number and allocates nothing.
+// Pick chooses a healthy instance at random by weight, nil when there is none. Weights
+// count relative to one another, fractions too: 0.5 beside 1 gets a third. It takes time
+// by the logarithm of the number of instances and allocates nothing.
 func (s *Snapshot) Pick() *Instance { return s.healthy.pick() }
 
-// PickNear is Pick among the instances of a cluster, and among all when it has none.
+// PickNear is Pick among the healthy instances of a cluster, and among all when it has
+// none, or when the name is empty.
 func (s *Snapshot) PickNear(cluster string) *Instance { return s.near(cluster).pick() }
 
 // Next goes round the healthy instances, whatever their weight; nil when there is none.

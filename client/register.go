@@ -17,12 +17,17 @@ const (
 )
 
 // Register makes an instance known and keeps it so: beats go out from now on, until
-// Deregister or Close. Registering a key again replaces its values.
+// Deregister or Close. Registering a key again replaces its values as a whole.
 //
 // It waits for a server's "ok", at rollcall: committed on a majority and visible at the
-// node that answered. Errors: *InvalidError and a *ServerError that is Refused leave the
-// instance unregistered. Any other error matches ErrPending too: the instance is wanted,
-// and registered in the background as soon as a server takes it.
+// node that answered. That takes Options.Timeout at most, and as much again while another
+// call or a beat for the same key is under way.
+//
+// Errors. Those that match ErrPending mean that the instance is wanted, and registered in
+// the background as soon as a server takes it, however long that takes. All others leave
+// everything as it was, the values that were registered before included: *InvalidError, a
+// *ServerError that is Refused (a wrong password is), ErrClosed, and the context's alone
+// when it ended while another call for the key was under way.
 func (c *Client) Register(ctx context.Context, r Registration) error {
 	r, err := r.normal()
 	if err != nil {
@@ -45,8 +50,8 @@ func (c *Client) Register(ctx context.Context, r Registration) error {
 }
 
 // Update replaces the values of an instance that this client has registered: weight,
-// metadata, Disabled. It blocks and fails like Register, and with ErrUnknown for a key
-// that is not registered here.
+// metadata, Disabled. What is left out gets its default, it is not kept. It blocks and
+// fails like Register, and with ErrUnknown for a key that is not registered here.
 func (c *Client) Update(ctx context.Context, r Registration) error {
 	r, err := r.normal()
 	if err != nil {
@@ -63,9 +68,14 @@ func (c *Client) Update(ctx context.Context, r Registration) error {
 }
 
 // Deregister takes an instance out. A beat that is on its way is awaited first, so that
-// none arrives afterwards and brings the instance back. It waits for a server's "ok". An
-// error that matches ErrPending means that it goes on in the background; ErrUnknown, that
-// the key is not registered here.
+// none arrives afterwards and brings the instance back. Then it waits for a server's "ok";
+// each of both takes Options.Timeout at most. A registration that is still pending is
+// given up.
+//
+// Errors: *InvalidError. ErrUnknown: the key is not registered here. ErrPending: it goes
+// on in the background, until a server takes it or, for an ephemeral instance, two delete
+// timeouts have passed, after which it has expired. A *ServerError that is Refused: the
+// server knows no such instance, and neither does this client any more.
 func (c *Client) Deregister(ctx context.Context, k Key) error {
 	k, err := k.normal()
 	if err != nil {
@@ -98,14 +108,14 @@ func (c *Client) Deregister(ctx context.Context, k Key) error {
 
 // State is how far a registration has got.
 type State struct {
-	Registration Registration
-	Registered   bool // a server has acknowledged these values
-	Leaving      bool // to be deregistered
-	Failures     int  // of beats or registrations, in a row
+	Registration Registration // defaults filled in; do not change its Metadata
+	Registered   bool         // a server has acknowledged these values
+	Leaving      bool         // to be deregistered
+	Failures     int          // of beats, registrations or deregistrations, in a row
 }
 
-// Registrations are all instances of this client, in no order. It does not block on
-// servers.
+// Registrations are all instances of this client, in no order, those included that wait to
+// be deregistered. It does not block.
 func (c *Client) Registrations() []State {
 	c.table.mu.Lock()
 	defer c.table.mu.Unlock()

@@ -9,29 +9,35 @@ import (
 	"time"
 )
 
-// RegistrarOptions say how a process takes part in the registry.
+// RegistrarOptions say how a process takes part in the registry. Only Registrations is
+// needed. Functions are called one at a time; they must not call Start or Stop of the same
+// Registrar, which would wait for themselves.
 type RegistrarOptions struct {
 	// Registrations are what the process offers.
 	Registrations []Registration
-	// FailFast makes Start fail, and leave nothing registered, when a registration is not
+	// FailFast makes Start fail, and take back everything, when a registration is not
 	// acknowledged. Otherwise the process goes on and is registered in the background;
 	// what a server refuses for good is an error of Start in any case.
 	FailFast bool
 	// Drain is how long Stop waits after the deregistration, for callers that have an old
-	// list; 0 for not at all.
+	// list; not at all when 0. Callers that hear of changes by a watch or a push need a
+	// second, those that poll up to ten.
 	Drain time.Duration
 	// Health, if not nil, is asked before the registration and every HealthInterval (5 s
 	// when 0): while it returns an error, the process is registered as Disabled, so that
-	// it gets no traffic. Its context ends after the interval.
+	// it gets no traffic. Its context ends after the interval; no answer until then is an
+	// error too, and it is not asked again before that call has returned.
 	Health         func(context.Context) error
 	HealthInterval time.Duration
-	// Registered and Deregistered, if not nil, are called once the registrations were
-	// sent, or are about to be taken back: with the error of that, if any.
+	// Registered is called by Start when it succeeds, with nil, or an error that matches
+	// ErrPending when the registrations go on in the background. Deregistered is called by
+	// Stop before the drain time, with the error of DeregisterAll. Both may be nil.
 	Registered, Deregistered func(error)
 }
 
 // Registrar ties registrations to the life of a process: in when it serves, out before it
-// ends.
+// ends. Client.ListenAndServe does all of it for an HTTP server; this is for the others.
+// It is safe for concurrent use: Start and Stop wait for one another.
 type Registrar struct {
 	c    *Client
 	opts RegistrarOptions
@@ -46,7 +52,8 @@ type Registrar struct {
 	sick    bool
 }
 
-// NewRegistrar checks the registrations. Errors: *InvalidError.
+// NewRegistrar makes a Registrar over a client, which it does not close, and checks the
+// options. It sends nothing and does not block. Errors: *InvalidError.
 func NewRegistrar(c *Client, o RegistrarOptions) (*Registrar, error) {
 	if len(o.Registrations) == 0 {
 		return nil, invalid("Registrations", "", "must not be empty")
@@ -70,15 +77,21 @@ func NewRegistrar(c *Client, o RegistrarOptions) (*Registrar, error) {
 	return &Registrar{c: c, opts: o, turn: make(chan struct{}, 1)}, nil
 }
 
-// Running tells whether Start succeeded and Stop has not been called since.
+// Running tells whether Start succeeded and no Stop has taken the registrations back since.
+// It does not block.
 func (r *Registrar) Running() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.running
 }
 
-// Start registers; call it once the listener is open. It waits for the servers as
-// Register does. Starting twice does nothing.
+// Start registers; call it once the listener is open. It waits for Health, one
+// HealthInterval at most, and for the servers as RegisterAll does. When it fails it takes
+// back what was registered, for which it waits another second. Starting twice does
+// nothing; after Stop it may be started again.
+//
+// Errors are those of RegisterAll that do not match ErrPending, with FailFast those too;
+// and the context's when it ended while another Start or Stop was under way.
 func (r *Registrar) Start(ctx context.Context) error {
 	if err := r.take(ctx); err != nil {
 		return err
@@ -117,7 +130,12 @@ func (r *Registrar) withdraw() {
 }
 
 // Stop deregisters, then waits for the drain time while callers turn elsewhere: requests
-// should still be served until it returns. Stopping twice does nothing.
+// should still be served until it returns. It blocks as DeregisterAll does, and then for
+// Drain; ctx ends both. Stopping twice does nothing.
+//
+// The error joins those of DeregisterAll, and the context's when it cut the drain time
+// short. In any case the Registrar is stopped afterwards, except when ctx ended while
+// another Start or Stop was under way.
 func (r *Registrar) Stop(ctx context.Context) error {
 	if err := r.take(ctx); err != nil {
 		return err

@@ -14,14 +14,22 @@ import (
 // shutdownTimeout bounds how long requests that are under way may take at the end.
 const shutdownTimeout = 10 * time.Second
 
-// ListenAndServe runs an HTTP server as a part of the registry: it listens at server.Addr,
-// serves, registers, and waits for ctx to end or for SIGTERM or SIGINT. Then it
-// deregisters, goes on serving for the drain time, and shuts the server down, for which
-// requests that are under way have 10 s.
+// ListenAndServe runs an HTTP server as a part of the registry: it listens at server.Addr
+// (a free port of all addresses when empty), serves, registers, and waits for ctx to end or for
+// SIGTERM or SIGINT. Then it deregisters, goes on serving for the drain time, and shuts the
+// server down: requests that are under way have 10 s, then they are cut off. The client
+// stays open.
+//
+// It blocks until then: after the end of ctx or the signal, for Options.Timeout, Drain and
+// 10 s at most. The two signals do nothing else meanwhile, a second one neither.
 //
 // In o, a registration without a Port gets the listener's, and one without an IP the
-// address from which this host reaches the registry. The error is that of listening, of
-// Registrar.Start, of serving or of the way down; nil after an orderly end.
+// address that the listener is bound to, or when that is all of them the one from which
+// this host reaches the registry.
+//
+// The error is nil after an orderly end. Otherwise it joins those of listening,
+// NewRegistrar, Registrar.Start, serving, Registrar.Stop and http.Server.Shutdown. A
+// deregistration that did not get through matches ErrPending; Close tries it once more.
 func (c *Client) ListenAndServe(ctx context.Context, server *http.Server, o RegistrarOptions) error {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
 	defer stop()

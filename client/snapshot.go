@@ -7,7 +7,8 @@ import (
 )
 
 // Snapshot is a service at one moment. It never changes, and its slices are shared: do
-// not change them. No method of it blocks.
+// not change them. No method of it blocks, and all are safe for concurrent use. It comes
+// from a Service or from Cached; its zero value is not usable.
 type Snapshot struct {
 	service  ServiceName
 	all      []*Instance // by cluster, IP and port
@@ -21,15 +22,15 @@ type Snapshot struct {
 	at      time.Time
 }
 
-// Source is where a snapshot comes from.
+// Source is where a snapshot comes from; the zero value is FromNowhere.
 type Source int
 
-// The sources of snapshots. FromNowhere is that of a service before its first list.
+// The sources of snapshots.
 const (
-	FromNowhere Source = iota
-	FromServer
-	FromDisk     // the cache directory, until a server answers
-	FromFailover // the fail-over directory
+	FromNowhere  Source = iota // before the first list: empty, which says nothing
+	FromServer                 // a list that a server gave, some time ago when none answers now
+	FromDisk                   // CacheDir, until a server answers
+	FromFailover               // FailoverDir, while its switch is on
 )
 
 // pool are instances to choose from.
@@ -71,19 +72,24 @@ func newSnapshot(name ServiceName, all []*Instance, turn *atomic.Uint64) *Snapsh
 	return s
 }
 
-// Service is whose snapshot this is.
+// Service is whose snapshot this is, with its group.
 func (s *Snapshot) Service() ServiceName { return s.service }
 
-// All are the instances as the registry lists them, also those that may get no traffic.
+// All are the instances as the registry lists them, by cluster, IP and port, also those
+// that may get no traffic. Servers leave disabled ones out, as Nacos does.
 func (s *Snapshot) All() []*Instance { return s.all }
 
-// Healthy are those that may get traffic: healthy, enabled, with a weight above 0.
+// Healthy are those that may get traffic: healthy, enabled, with a weight above 0, in the
+// same order. When too few are, by the service's protection threshold, servers list
+// all as healthy, as Nacos does.
 func (s *Snapshot) Healthy() []*Instance { return s.healthy.all }
 
-// Source is where it comes from, and Time when.
+// Source is where it comes from.
 func (s *Snapshot) Source() Source { return s.source }
 
-// Time is when the snapshot was made.
+// Time is when this host put it in place; a list that is equal renews it. So time.Since is
+// how old the knowledge is, up to the poll interval while all is well, and without bound
+// while no server answers: the last list is kept however old it is.
 func (s *Snapshot) Time() time.Time { return s.at }
 
 // Without is the snapshot as if these instances were not listed: for another choice after
@@ -102,10 +108,13 @@ func (s *Snapshot) same(o *Snapshot) bool {
 	return slices.EqualFunc(s.all, o.all, func(a, b *Instance) bool { return a.compare(b) == 0 && a.equal(b) })
 }
 
-// Event is what changed of a service between two snapshots, and the newer one.
+// Event is what changed of a service between two snapshots, and the newer one. Applying
+// it to the older one gives the newer one. It is shared: do not change it.
 type Event struct {
-	Added, Removed, Modified []*Instance // modified ones with their new values
-	Snapshot                 *Snapshot
+	// Added, Removed and Modified are by Key, each sorted; Modified have their new
+	// values. All three are empty in the first event of a service without instances.
+	Added, Removed, Modified []*Instance
+	Snapshot                 *Snapshot // all there is now; never nil
 }
 
 func (e Event) empty() bool { return len(e.Added)+len(e.Removed)+len(e.Modified) == 0 }

@@ -2,6 +2,15 @@
 // speaks as much of Nacos' HTTP naming API as that package needs, with beats, UDP pushes,
 // rollcall's watch and accounts, and fails on demand. It never expires an instance by
 // itself: tests say when, with Expire.
+//
+// A test starts one, gives its URL to client.Options, and stops it after closing the
+// client:
+//
+//	registry, err := fake.Start()
+//	defer registry.Stop()
+//	c, err := client.New(client.Options{Servers: []string{registry.URL()}})
+//	defer c.Close(ctx)
+//	registry.Put(fake.Instance{Service: "orders", IP: "10.0.0.1", Port: 80, Weight: 1, Enabled: true, Healthy: true})
 package fake
 
 import (
@@ -13,21 +22,23 @@ import (
 	"time"
 )
 
-// Instance is what a fake server keeps.
+// Instance is what a fake server keeps. Nothing has a default but Service and Cluster: for
+// one that gets traffic set Weight, Enabled and Healthy.
 type Instance struct {
-	Service   string // group@@name
-	Cluster   string
+	Service   string // group@@name; DEFAULT_GROUP when it names no group
+	Cluster   string // DEFAULT when empty
 	IP        string
 	Port      int
-	Weight    float64
-	Enabled   bool
+	Weight    float64 // 0 gets no traffic
+	Enabled   bool    // false keeps it out of lists
 	Healthy   bool
-	Ephemeral bool
-	Metadata  map[string]string
+	Ephemeral bool              // lives by beats: only these are removed by Expire
+	Metadata  map[string]string // shared with the server: not to be changed afterwards
 }
 
 // Server is a fake registry of one namespace: what requests say of namespaces is ignored.
-// Its methods are safe for concurrent use and do not block, except Stop and Restart.
+// Make it with Start. Its methods are safe for concurrent use, and do not block but for
+// Pause, Restart and Stop.
 type Server struct {
 	addr string
 	udp  *net.UDPConn
@@ -59,8 +70,8 @@ type held struct {
 	beaten time.Time
 }
 
-// Start runs a fake registry on a free port of the loopback interface. End it with Stop.
-// The error is that of listening.
+// Start runs a fake registry on a free port of 127.0.0.1, and a UDP socket for pushes. End
+// it with Stop. It does not block. The error is that of listening.
 func Start() (*Server, error) {
 	udp, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
@@ -77,14 +88,17 @@ func Start() (*Server, error) {
 	return s, nil
 }
 
-// URL is what to give to client.Options as a server.
+// URL is what to give to client.Options as a server. It stays the same over Pause and
+// Restart.
 func (s *Server) URL() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return "http://" + s.addr
 }
 
-// Restart listens again after Pause, on the same port. It fails when that is taken.
+// Restart listens again after Pause, on the same port; without a Pause before, it does
+// nothing. The error is that of listening, when another process has taken the port. Not
+// after Stop.
 func (s *Server) Restart() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,7 +119,8 @@ func (s *Server) Restart() error {
 	return nil
 }
 
-// Pause cuts all connections and refuses new ones until Restart. What is registered stays.
+// Pause cuts all connections and refuses new ones until Restart, and waits until nobody
+// listens. What is registered stays.
 func (s *Server) Pause() {
 	s.mu.Lock()
 	server, done := s.http, s.done
@@ -117,7 +132,8 @@ func (s *Server) Pause() {
 	}
 }
 
-// Stop ends the server and waits for its requests.
+// Stop ends the server for good. Requests under way have 100 ms, then their connections are
+// cut. The error joins those of closing; a second Stop gives net.ErrClosed.
 func (s *Server) Stop() error {
 	s.mu.Lock()
 	server, done := s.http, s.done
@@ -137,19 +153,23 @@ func (s *Server) Stop() error {
 	return errors.Join(err, s.udp.Close())
 }
 
-// Fail answers every request with this status; 0 ends it.
+// Fail answers every request with this status, logins too; 0 ends it. Streams that are
+// open go on.
 func (s *Server) Fail(status int) { s.set(func() { s.status = status }) }
 
-// Plain makes the server look like a stock Nacos: no watch, no index in the headers.
+// Plain makes the server look like a stock Nacos: no watch, no index in the headers, lists
+// stamped with the time of the answer. Set it before a client asks.
 func (s *Server) Plain(on bool) { s.set(func() { s.plain = on }) }
 
-// LightBeats tells whether beats may go without the instance's data; they may at first.
+// LightBeats sets whether answers allow beats without the instance's data; they do at
+// first.
 func (s *Server) LightBeats(on bool) { s.set(func() { s.light = on }) }
 
-// BeatInterval is what answers to beats ask for; 5 s at first.
+// BeatInterval sets what answers to beats ask for, in whole milliseconds; 5 s at first.
 func (s *Server) BeatInterval(d time.Duration) { s.set(func() { s.interval = d }) }
 
-// Login asks for this account from now on, and forgets all tokens; an empty name ends it.
+// Login asks every request for a token of this account from now on, and makes those of
+// other accounts worthless; an empty name ends it.
 func (s *Server) Login(user, password string) { s.set(func() { s.user, s.pass = user, password }) }
 
 func (s *Server) set(f func()) {
@@ -158,14 +178,15 @@ func (s *Server) set(f func()) {
 	f()
 }
 
-// Beats is how many beats came.
+// Beats is how many beats were answered since Start.
 func (s *Server) Beats() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.beats
 }
 
-// Requests is how many requests of a kind came, such as "GET /nacos/v1/ns/instance/list".
+// Requests is how many requests of a kind came since Start, refused ones too: verb and path,
+// such as "GET /nacos/v1/ns/instance/list".
 func (s *Server) Requests(kind string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

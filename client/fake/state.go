@@ -17,8 +17,9 @@ func grouped(name string) string {
 
 func (i Instance) key() string { return fmt.Sprintf("%s#%s#%d", i.Cluster, i.IP, i.Port) }
 
-// Put registers an instance as if another process had. Service may go without a group;
-// an empty Cluster is DEFAULT. Beyond that it is taken as it is: Weight 0 gets no traffic.
+// Put registers an instance as if another process had, or replaces the one of the same
+// service, cluster, IP and port. Values are taken as they are, unchecked. Followers are
+// told.
 func (s *Server) Put(i Instance) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -36,7 +37,8 @@ func (s *Server) put(i Instance) {
 	s.touch(i.Service)
 }
 
-// Remove takes an instance out; false when it is not there.
+// Remove takes the instance of that service, cluster, IP and port out, and tells followers;
+// false when it is not there.
 func (s *Server) Remove(i Instance) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -64,7 +66,8 @@ func (s *Server) touch(name string) {
 	s.push(name)
 }
 
-// Forget drops everything without telling anybody, as a server does that lost its memory.
+// Forget drops all instances without telling anybody, as a server does that lost its
+// memory: followers see it when they ask.
 func (s *Server) Forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,7 +77,8 @@ func (s *Server) Forget() {
 	}
 }
 
-// Expire removes the ephemeral instances that have not beaten for longer than this.
+// Expire removes the ephemeral instances that have not beaten for longer than this, and
+// tells followers. An instance counts as beating when it is put or registered.
 func (s *Server) Expire(silence time.Duration) (removed int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,7 +106,8 @@ func (s *Server) Silent(silence time.Duration) (n int) {
 	return n
 }
 
-// Instances are those of a service, by cluster, IP and port; disabled ones too.
+// Instances are those of a service, which may go without its group, by cluster, IP and
+// port; disabled ones too. The slice is the caller's, nil when there is none.
 func (s *Server) Instances(name string) []Instance {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -251,9 +251,10 @@ func TestCluster_ValuesRoundTrip(t *testing.T) {
 	if i.Addr() != "[::1]:443" || i.Weight != 0.5 || i.Cluster != "C1" || fmt.Sprint(i.Metadata) != fmt.Sprint(r.Metadata) || !i.Ephemeral {
 		t.Errorf("%+v", i)
 	}
-	if names, err := c.ServiceNames(t.Context(), "G"); err != nil || !slices.Equal(names, []string{"orders"}) {
-		t.Errorf("%v %v", names, err)
-	}
+	until(t, "the name at the node that is asked", func() bool {
+		names, err := c.ServiceNames(t.Context(), "G")
+		return err == nil && slices.Equal(names, []string{"orders"})
+	})
 	if status, err := c.ServerStatus(t.Context()); err != nil || status != "UP" {
 		t.Errorf("%q %v", status, err)
 	}

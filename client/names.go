@@ -15,7 +15,8 @@ const namesPage = 500
 // ServiceNames are the names of all services of a group, DefaultGroup when empty, without
 // the group, in the server's order. It asks for one page of 500 after the other, of any
 // server, and blocks for Options.Timeout at most over all of them; a service that comes or
-// goes meanwhile may be missing, or be there twice. Errors: *ServerError, when a server
+// goes meanwhile may be missing, or be there twice, and a node may be a moment behind the
+// one that took a registration. Errors: *ServerError, when a server
 // refused; ErrUnavailable, with the context's when that ended it; ErrClosed.
 func (c *Client) ServiceNames(ctx context.Context, group string) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.opts.Timeout)

@@ -58,6 +58,7 @@ func (m *Mux) introduce(ctx context.Context, raw net.Conn, kind Kind, address st
 	if !m.keep(conn, false) {
 		return nil, net.ErrClosed
 	}
+	boundSilence(raw, kind)
 	return conn, raw.SetDeadline(time.Time{})
 }
 

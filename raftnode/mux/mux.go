@@ -156,6 +156,7 @@ func (m *Mux) welcome(raw net.Conn, held *list.Element) {
 		raw.Close()
 		return
 	}
+	boundSilence(raw, peer.kind)
 	to := m.rpc
 	if peer.kind == Raft {
 		to = m.raft
@@ -220,7 +221,6 @@ func (m *Mux) keep(c *Conn, accepted bool) bool {
 		m.proven++
 	}
 	m.conns[c] = accepted
-	boundSilence(c.raw)
 	return true
 }
 

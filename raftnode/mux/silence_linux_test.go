@@ -30,19 +30,25 @@ func silenceOf(t *testing.T, raw net.Conn) time.Duration {
 // address that a peer had left, kept a node without a leader until calls timed out.
 func TestMux_SilentPeerIsGivenUpFromBothEnds(t *testing.T) {
 	a, b := open(t, Identity{Node: "a"}, nil), open(t, Identity{Node: "b"}, nil)
-	dialled, err := a.Dial(context.Background(), Raft, b.address(), Identity{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer dialled.Close()
-	accepted, err := b.Raft().Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer accepted.Close()
-	for end, c := range map[string]net.Conn{"dialled": dialled.raw, "accepted": accepted.(*Conn).raw} {
-		if got := silenceOf(t, c); got != peerSilence {
-			t.Errorf("%s: a silent peer is given up after %s, want %s", end, got, peerSilence)
+	for kind, want := range map[Kind]time.Duration{Raft: raftSilence, RPC: rpcSilence} {
+		dialled, err := a.Dial(context.Background(), kind, b.address(), Identity{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer dialled.Close()
+		l := b.Raft()
+		if kind == RPC {
+			l = b.RPC()
+		}
+		accepted, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer accepted.Close()
+		for end, c := range map[string]net.Conn{"dialled": dialled.raw, "accepted": accepted.(*Conn).raw} {
+			if got := silenceOf(t, c); got != want {
+				t.Errorf("%v, %s: a silent peer is given up after %s, want %s", kind, end, got, want)
+			}
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"testing"
@@ -28,6 +29,12 @@ func run(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	if binary, err = nodes.Build(dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	// Tests with partitions run side by side, on networks of their own: they wait more than
+	// they work. -parallel says otherwise.
+	if err := flag.Set("test.parallel", "3"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

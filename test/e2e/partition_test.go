@@ -41,7 +41,7 @@ func newSplit(t *testing.T, fault string, args ...string) *split {
 	alive := block("alive", "10.9.0.1", 2000, 20, moving)
 	s.Nodes()[0].MustRegister(alive...)
 	s.lives = s.KeepAlive(func(i int) []*nodes.Node { return s.from(i) }, alive...)
-	s.writers = s.Write(12, 20*time.Millisecond, s.Nodes)
+	s.writers = s.Write(8, 20*time.Millisecond, s.Nodes)
 	s.term = s.highestTerm()
 	return s
 }
@@ -113,7 +113,7 @@ func TestLeaderCutOff_TheOthersGoOnAndItRefusesAndEvictsNobody(t *testing.T) {
 	for range either(1, 3) {
 		old := s.Leader()
 		rest := s.Others(old)
-		steady := s.WriteTo("steady", 12, 20*time.Millisecond, func() []*nodes.Node { return rest })
+		steady := s.WriteTo("steady", 8, 20*time.Millisecond, func() []*nodes.Node { return rest })
 		old.MustRegister(nodes.Instance{Service: "probe", IP: "10.8.0.1", Port: 1}.Lasting())
 		s.net.Isolate(s.number(old))
 		o := &deposed{split: s, node: old, cut: time.Now()}

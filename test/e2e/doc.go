@@ -6,6 +6,7 @@
 // killed 20 times instead of three, pauses last 40 s, and expiry is also measured with
 // the default timeouts of 15 and 30 s; that takes about ten minutes.
 //
-// The test with a full disk mounts a small tmpfs for each node and so needs root; without
-// it that test is skipped, and says so. Everything else needs nothing but Go.
+// The tests with a full disk mount a small tmpfs for each node, those with partitions make
+// network namespaces: they need root, the latter also `ip` and `iptables`. Without these
+// they are skipped, and say so. Everything else needs nothing but Go.
 package e2e

@@ -29,8 +29,8 @@ func (s *split) directions() []direction {
 	return ways
 }
 
-// TestOneWayCut_TheRegistryGoesOnAndElectionsEnd: a node that hears nobody, but is heard,
-// made the others vote again and again (etcd-io/etcd #5468; hashicorp/raft #525).
+// TestOneWayCut_TheRegistryGoesOnAndElectionsEnd: a node that does not hear the leader, but
+// is heard, must not make the others vote again and again.
 func TestOneWayCut_TheRegistryGoesOnAndElectionsEnd(t *testing.T) {
 	t.Parallel()
 	s := newSplit(t, "one way between two processes cut")

@@ -28,27 +28,10 @@ func TestFollowerCutOff_ClientsThatMoveStayAndTheOthersDie(t *testing.T) {
 	boundLive := s.KeepAlive(func(int) []*nodes.Node { return []*nodes.Node{cut} }, bound...)
 	term := s.highestTerm()
 
+	rest := s.Others(cut)
+	steady := s.WriteTo("steady", 4, 20*time.Millisecond, func() []*nodes.Node { return rest })
 	s.net.Isolate(s.number(cut))
-	since := time.Now()
-	s.row.Immortals = 0
-	for _, n := range s.Others(cut) {
-		down := s.Within(moving.Timeout+3*time.Second, "unhealthy instances of clients that cannot move, on "+n.ID, func() bool {
-			listed, healthy := countOf(n.Keys("both"), bound)
-			return listed > 0 && healthy == 0
-		})
-		t.Logf("unhealthy on %s after %s more", n.ID, down)
-	}
-	for _, n := range s.Others(cut) {
-		s.Within(max(0, moving.Delete+3*time.Second-time.Since(since)), "end of clients that cannot move, on "+n.ID, func() bool {
-			keys := n.Keys("both")
-			listed, _ := countOf(keys, bound)
-			return keys != nil && listed == 0
-		})
-		t.Logf("gone on %s %s after the cut", n.ID, time.Since(since))
-	}
-	if gone := time.Since(since); gone < moving.Delete-moving.Interval {
-		t.Errorf("gone %s after the cut, want %s at least", gone, moving.Delete-moving.Interval)
-	}
+	s.die(bound, rest, time.Now())
 	if during := s.highestTerm(); during != term {
 		t.Errorf("term %v while a follower is cut off, it was %v", during, term)
 	}
@@ -59,8 +42,40 @@ func TestFollowerCutOff_ClientsThatMoveStayAndTheOthersDie(t *testing.T) {
 	pass(moving.Delete + time.Second)
 	s.judgeLives(again)
 	s.judgeLives(moversLive)
-	s.row.Rounds = 1
+	gap := steady.LongestGap()
+	s.row.Rounds, s.row.Immortals = 1, 0
+	s.row.Outage(gap)
+	s.row.Wrote(steady.Sent(), checkAcked(t, s.Cluster, steady.Stop()), 0)
+	if gap > 2*time.Second { // less than an election takes
+		t.Errorf("no write for %s while a follower is cut off, want 2 s at most", gap)
+	}
 	s.judge(1)
+}
+
+// die wants instances of service both that nobody beats from a time on to be unhealthy and
+// then gone when their timeouts say so, as some nodes show them.
+func (s *split) die(silent []nodes.Instance, shown []*nodes.Node, since time.Time) {
+	s.t.Helper()
+	const late = 3 * time.Second // a scan, a commit, and what a busy machine takes
+	for _, n := range shown {
+		s.Within(max(0, moving.Timeout+late-time.Since(since)), "unhealthy instances of clients that cannot move, on "+n.ID, func() bool {
+			keys := n.Keys("both")
+			_, healthy := countOf(keys, silent)
+			return keys != nil && healthy == 0
+		})
+		s.t.Logf("unhealthy on %s %s after the cut", n.ID, time.Since(since))
+	}
+	for _, n := range shown {
+		s.Within(max(0, moving.Delete+late-time.Since(since)), "end of clients that cannot move, on "+n.ID, func() bool {
+			keys := n.Keys("both")
+			listed, _ := countOf(keys, silent)
+			return keys != nil && listed == 0
+		})
+		s.t.Logf("gone on %s %s after the cut", n.ID, time.Since(since))
+	}
+	if gone := time.Since(since); gone < moving.Delete-moving.Interval {
+		s.t.Errorf("gone %s after the cut, want %s at least", gone, moving.Delete-moving.Interval)
+	}
 }
 
 // countOf counts those of some instances that a list shows.

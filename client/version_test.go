@@ -79,6 +79,41 @@ func TestVersion_StockServersWithSkewedClocks(t *testing.T) {
 	}
 }
 
+// When a list is asked for without a sign of a change.
+func TestPlan_WhenToAskNext(t *testing.T) {
+	for _, step := range []struct {
+		what      string
+		cacheFor  time.Duration
+		poll      time.Duration
+		streaming bool
+		want      time.Duration
+	}{
+		{what: "what the list asks for", cacheFor: 10 * time.Second, want: 10 * time.Second},
+		{what: "at least a second", cacheFor: time.Millisecond, want: time.Second},
+		{what: "at most a minute", cacheFor: time.Hour, want: time.Minute},
+		{what: "rarely while a stream tells", cacheFor: time.Second, streaming: true, want: streamPoll},
+		{what: "what the options say", cacheFor: time.Second, streaming: true, poll: 3 * time.Second, want: 3 * time.Second},
+	} {
+		f := heldFollower(t)
+		f.c.opts.PollInterval = step.poll
+		f.cacheFor = wireList{CacheMillis: step.cacheFor.Milliseconds()}.cacheFor()
+		f.streaming.Store(step.streaming)
+		next, failures, _ := f.plan(nil, 2, 0)
+		if next > step.want || next < step.want*9/10 || failures != 0 {
+			t.Errorf("%s: %s after %d failures, want %s", step.what, next, failures, step.want)
+		}
+	}
+	f, failures, longest := heldFollower(t), 0, time.Duration(0)
+	for range 20 {
+		var next time.Duration
+		next, failures, _ = f.plan(ErrUnavailable, failures, 0)
+		longest = max(longest, next)
+	}
+	if longest > 8*time.Second || failures != 20 {
+		t.Errorf("after %d failures %s", failures, longest)
+	}
+}
+
 func TestParsePush(t *testing.T) {
 	packet := `{"type":"dom","data":"{\"name\":\"G@@s\",\"lastRefTime\":1700000000001}","lastRefTime":1700000000001}`
 	var zipped bytes.Buffer

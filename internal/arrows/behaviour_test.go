@@ -68,6 +68,26 @@ func TestBehaviour_EveryTestNamedExists(t *testing.T) {
 	}
 }
 
+// The table at the end of client.md names tests in its second column.
+func TestClient_EveryTestNamedExists(t *testing.T) {
+	text, err := os.ReadFile("../../docs/client.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	missing, named := missingTests("../..", string(text))
+	for _, m := range missing {
+		t.Error(m)
+	}
+	for row := range strings.Lines(string(text)) {
+		if cells := strings.Split(row, "|"); len(cells) == 5 && strings.Contains(cells[2], ".Test") && !namedTest.MatchString(cells[2]) {
+			t.Errorf("a row without a test: %s", row)
+		}
+	}
+	if named < 60 {
+		t.Errorf("only %d tests named", named)
+	}
+}
+
 func TestBehaviour_PlantedNamesAreFound(t *testing.T) {
 	missing, _ := missingTests("../..", "`internal/arrows.TestNothing`, `nowhere.TestX`, `httpapi.TestContract/nothing`, `internal/arrows.TestImports_FollowTheTable`")
 	if len(missing) != 3 {

@@ -129,6 +129,9 @@ func (c *Client) tendBeat(ctx context.Context, e *entry, work entry) {
 		return
 	}
 	c.metrics.beats.WithLabelValues("ok").Inc()
+	if e.failures > 0 {
+		c.opts.Logger.Info("beats get through again", "instance", e.key, "failures", e.failures)
+	}
 	e.failures, e.alive, e.light = 0, time.Now(), answer.LightBeatEnabled
 	if answer.ClientBeatInterval > 0 {
 		e.interval = min(time.Duration(answer.ClientBeatInterval)*time.Millisecond, time.Hour)
@@ -147,6 +150,9 @@ func (c *Client) settleRegister(e *entry, err error) {
 		c.table.schedule(e, retryAfter(err, e.failures))
 		c.opts.Logger.Warn("registration failed, will be repeated", "instance", e.key, "error", err)
 		return
+	}
+	if e.failures > 0 {
+		c.opts.Logger.Info("registered after failures", "instance", e.key, "failures", e.failures)
 	}
 	c.table.setRegistered(e, true)
 	e.failures, e.alive, e.light = 0, time.Now(), false

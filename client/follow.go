@@ -195,6 +195,9 @@ func (f *follower) fetch(ctx context.Context, minIndex uint64, once bool) error 
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.outcome = ""
+	if err == nil && f.err != nil {
+		f.c.opts.Logger.Info("a list of instances again", "service", f.key.name, "instances", len(l.Hosts))
+	}
 	if f.err = err; err == nil {
 		f.cacheFor = l.cacheFor()
 		f.outcome = f.put(l, r.index, number)

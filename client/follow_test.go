@@ -188,7 +188,7 @@ func TestFollow_NobodyAnswers(t *testing.T) {
 	lazy, err := c.FollowLazy(orders)
 	must(t, err)
 	defer lazy.Close()
-	if _, err := lazy.Pick(); !errors.Is(err, client.ErrNoInstance) || lazy.Snapshot().Source() != client.FromNowhere {
+	if _, err := lazy.Pick(); !errors.Is(err, client.ErrNoInstance) || lazy.Snapshot().Source().String() != "nowhere" {
 		t.Fatal(err)
 	}
 	s.Put(up(80, 1))

@@ -11,8 +11,13 @@ import (
 	"time"
 )
 
-// shutdownTimeout bounds how long requests that are under way may take at the end.
-const shutdownTimeout = 10 * time.Second
+const (
+	// shutdownTimeout bounds how long requests that are under way may take at the end.
+	shutdownTimeout = 10 * time.Second
+	// leaveSlack is beyond the time of a deregistration that nobody answers, so that the
+	// drain time is whole after that.
+	leaveSlack = time.Second
+)
 
 // ListenAndServe runs an HTTP server as a part of the registry: it listens at server.Addr
 // (a free port of all addresses when empty), serves, registers, and waits for ctx to end or for
@@ -21,7 +26,7 @@ const shutdownTimeout = 10 * time.Second
 // stays open.
 //
 // It blocks until then: after the end of ctx or the signal, for Options.Timeout, Drain and
-// 10 s at most. The two signals do nothing else meanwhile, a second one neither.
+// 11 s at most. The two signals do nothing else meanwhile, a second one neither.
 //
 // In o, a registration without a Port gets the listener's, and one without an IP the
 // address that the listener is bound to, or when that is all of them the one from which
@@ -67,7 +72,7 @@ func (c *Client) ListenAndServe(ctx context.Context, server *http.Server, o Regi
 // wayDown deregisters, drains and shuts down, each with time of its own: a registry that
 // does not answer takes none from the requests that are under way.
 func (c *Client) wayDown(ctx context.Context, server *http.Server, r *Registrar) error {
-	leave, cancel := context.WithTimeout(ctx, c.opts.Timeout+r.opts.Drain)
+	leave, cancel := context.WithTimeout(ctx, c.opts.Timeout+leaveSlack+r.opts.Drain)
 	defer cancel()
 	err := r.Stop(leave)
 	end, cancel := context.WithTimeout(ctx, shutdownTimeout)

@@ -33,6 +33,19 @@ const (
 	FromFailover               // FailoverDir, while its switch is on
 )
 
+// String is a word for messages: nowhere, server, disk or failover.
+func (s Source) String() string {
+	switch s {
+	case FromServer:
+		return "server"
+	case FromDisk:
+		return "disk"
+	case FromFailover:
+		return "failover"
+	}
+	return "nowhere"
+}
+
 // pool are instances to choose from.
 type pool struct {
 	all  []*Instance

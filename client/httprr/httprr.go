@@ -117,16 +117,28 @@ func (t *Transport) attempt(s *client.Snapshot, r *http.Request, body *heldBody)
 	for range t.opts.Attempts {
 		i := t.opts.Choose(s, r)
 		if i == nil {
-			return nil, errors.Join(fmt.Errorf("%s: %w", r.URL.Host, client.ErrNoInstance), last)
+			return nil, nobody(r.URL.Host, last)
 		}
 		resp, err := t.opts.Base.RoundTrip(address(r, i, body))
 		if err == nil || !neverSent(err) || body.touched() || r.Context().Err() != nil {
 			return resp, err
 		}
-		last = errors.Join(last, err)
+		if last == nil {
+			last = err
+		} else {
+			last = fmt.Errorf("%w; %w", last, err)
+		}
 		s = s.Without(i)
 	}
 	return nil, last
+}
+
+// nobody is the error of a service with no instance, or none that is left.
+func nobody(service string, tried error) error {
+	if tried == nil {
+		return fmt.Errorf("%s: %w", service, client.ErrNoInstance)
+	}
+	return fmt.Errorf("%s: %w is left: %w", service, client.ErrNoInstance, tried)
 }
 
 // address is the request as it goes to an instance.

@@ -49,6 +49,8 @@ var matrix = []entry{
 	{"X6", "slow and lossy links between processes", []string{"test/e2e.TestSlowLossyLinks_CostTimeAndNothingElse"}},
 	{"X6", "partition of processes that flaps", []string{"test/e2e.TestFlappingPartition_LosesNothing"}},
 
+	{"X7", "snapshots of many instances", []string{"test/e2e.TestSnapshotsOfManyInstances_HoldUpNeitherBeatsNorWrites", "test/field.TestBigSnapshots_HoldUpNeitherBeatsNorWrites"}},
+
 	{"I1", "same log, same digest", []string{"fsm.TestReplicas_AreEqual", "fsm.TestDigestCheck_FindsDivergence", "fsm.TestFSM_UnderRaft"}},
 	{"I2", "nothing expires early after a take-over", []string{"health.TestTakeOver_NothingExpiresEarly", "health.TestTakeOver_LivingStayWhileLeadersChange"}},
 	{"I3", "leader stands still for a minute", []string{"health.TestPause_BeatingInstancesStay", "health.TestPause_BetweenScanAndProposalMakesNobodyOlder"}},

@@ -2,9 +2,9 @@
 // nodes are killed, stopped, drained, wiped and filled up while clients go on.
 //
 // `go test ./test/e2e` runs each test in a short form with short timeouts per instance,
-// about four minutes in all. With ROLLCALL_E2E=long in the environment the leader is
+// about five minutes in all. With ROLLCALL_E2E=long in the environment the leader is
 // killed 20 times instead of three, pauses last 40 s, and expiry is also measured with
-// the default timeouts of 15 and 30 s; that takes about ten minutes.
+// the default timeouts of 15 and 30 s; that takes about a quarter of an hour.
 //
 // The tests with a full disk mount a small tmpfs for each node, those with partitions make
 // network namespaces: they need root, the latter also `ip` and `iptables`. Without these

@@ -136,12 +136,12 @@ const (
 	inFlight = 4
 	// forwardCalls is the number of calls to the leader on their way.
 	forwardCalls = 4
-	// deepenAt is how many commands must wait for an entry to go out beside one that is on
-	// its way. The first goes at once, so a quiet cluster waits for nothing; but four small
+	// deepenAt is how many commands must wait, at the least, for an entry to go out beside
+	// others. The first goes at once, so a quiet cluster waits for nothing; but four small
 	// entries cost four times the work of one that carries their commands, on every node,
 	// and bring each command home no sooner. A call to the leader costs two nodes a little,
 	// and what it brings meanwhile makes the next entry fuller: callAt is less.
-	deepenAt = 64
+	deepenAt = 32
 	callAt   = 12
 
 	featureLevel = wire.Level

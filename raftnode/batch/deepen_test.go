@@ -23,13 +23,42 @@ func TestQueue_FewCommandsWaitForTheBatchUnderWay(t *testing.T) {
 	if got := len(q.take(time.Now())); got != 2 {
 		t.Fatalf("%d items of the clients went when enough waited, want 2", got)
 	}
-	q.ended(ending{})
+	q.ended(ending{items: 1})
 	if got := q.take(time.Now()); got != nil {
 		t.Fatalf("%d items went while one batch is still under way", len(got))
 	}
-	q.ended(ending{})
+	q.ended(ending{items: 2})
 	if got := len(q.take(time.Now())); got != 1 {
 		t.Fatalf("%d items went once nothing was under way, want 1", got)
+	}
+}
+
+// Beside batches of many items goes only one of as many, or a full one.
+func TestQueue_ManyWaitForAsManyAsAreUnderWay(t *testing.T) {
+	q := NewQueue(Limits{Commands: 100, Bytes: 1000, BatchCommands: 10, BatchBytes: 100, Deepen: 2}, 4)
+	for _, step := range []struct{ come, sent int }{
+		{4, 4}, {3, 0}, {1, 4}, // four beside four
+		{7, 0}, {1, 8}, // eight beside twice four
+		{9, 0}, {1, 10}, // more than a batch holds is not asked for
+	} {
+		for range step.come {
+			put(q, Client, 1)
+		}
+		if got := len(q.take(time.Now())); got != step.sent {
+			t.Fatalf("%d more: a batch of %d, want %d", step.come, got, step.sent)
+		}
+	}
+	q.ended(ending{items: 10})
+	q.ended(ending{items: 8})
+	for range 7 {
+		put(q, Client, 1)
+	}
+	if got := q.take(time.Now()); got != nil {
+		t.Fatalf("%d items went beside eight", len(got))
+	}
+	put(q, Client, 1)
+	if got := len(q.take(time.Now())); got != 8 {
+		t.Fatalf("%d items went beside eight, want 8", got)
 	}
 }
 

@@ -25,8 +25,8 @@ const (
 type Limits struct {
 	Commands, Bytes           int // that may wait
 	BatchCommands, BatchBytes int // of one batch
-	// Deepen is how many commands must wait for a batch to go out beside one that is on
-	// its way. Up to 1 every batch goes at once.
+	// Deepen is how many commands must wait, at the least, for a batch to go out beside
+	// others; see room. At 0 every batch goes at once.
 	Deepen int
 	// Gather makes a batch that follows another of many commands wait for more; see gather.
 	Gather bool
@@ -42,6 +42,7 @@ type Queue struct {
 	keys     map[registry.InstanceKey]int // items queued or on their way, by key
 	batches  int                          // of clients since the last one of background work
 	underway int                          // batches taken whose end was not seen yet
+	flying   int                          // items of those
 	last     ending                       // of the batch that ended last
 	closed   *registry.Error
 }
@@ -105,7 +106,7 @@ func (q *Queue) take(now time.Time) []*Item {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for {
-		if q.underway > 0 && q.waitingLocked() < q.limits.Deepen {
+		if !q.room() {
 			return nil // it goes when one that is on its way has ended
 		}
 		class := q.next()
@@ -117,15 +118,27 @@ func (q *Queue) take(now time.Time) []*Item {
 				q.signal() // the rest is for the next sender
 			}
 			q.underway++
+			q.flying += len(batch)
 			return batch
 		}
 	}
+}
+
+// room tells whether a batch may go now: beside others only one that carries as many
+// items as they do together, or is full. A small one would cost its work on every node,
+// stand in line behind them, and leave fewer to the next; a large one need not wait.
+func (q *Queue) room() bool {
+	if q.underway == 0 || q.limits.Deepen == 0 {
+		return true
+	}
+	return q.waitingLocked() >= min(max(q.limits.Deepen, q.flying), q.limits.BatchCommands)
 }
 
 // ended notes the end of a batch that take gave.
 func (q *Queue) ended(e ending) {
 	q.mu.Lock()
 	q.underway--
+	q.flying -= e.items
 	q.last = e
 	q.mu.Unlock()
 }

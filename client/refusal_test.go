@@ -196,7 +196,7 @@ func TestListenAndServe_RequestsEndInPeaceThoughTheRegistryIsGone(t *testing.T) 
 	s.Pause()
 	stop()
 	<-left
-	time.AfterFunc(300*time.Millisecond, func() { close(answer) })
+	time.AfterFunc(2500*time.Millisecond, func() { close(answer) }) // more than any slack
 	if err := <-got; err != nil {
 		t.Error(err)
 	}

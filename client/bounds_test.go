@@ -116,7 +116,7 @@ func TestClose_CallsAfterwardsAndUnderWayAreErrClosed(t *testing.T) {
 	})
 	t.Cleanup(pool.CloseIdleConnections)
 	defer close(hold)
-	c := newClient(t, func(o *client.Options) { o.Transport, o.Timeout = slow, time.Minute }, s.URL())
+	c := newClient(t, func(o *client.Options) { o.Transport, o.Timeout, o.AttemptTimeout = slow, time.Minute, time.Minute }, s.URL())
 	service := follow(t, c)
 	underWay := make(chan error, 1)
 	go func() { _, err := c.ServerStatus(context.Background()); underWay <- err }()

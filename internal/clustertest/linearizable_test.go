@@ -146,7 +146,7 @@ func (h *history) check() (ops int) {
 		if result := porcupine.CheckOperationsTimeout(instanceModel, history, 10*time.Second); result != porcupine.Ok {
 			h.t.Errorf("%s: %d operations are not linearizable: %v", key, len(history), result)
 			for _, op := range history {
-				h.t.Logf("%s %12d %20d %s", key, op.Call, op.Return, instanceModel.DescribeOperation(op.Input, op.Output))
+				h.t.Logf("%s client %d, node %d: %12d %20d %s", key, op.ClientId, op.ClientId%3+1, op.Call, op.Return, instanceModel.DescribeOperation(op.Input, op.Output))
 			}
 		}
 	}

@@ -11,7 +11,10 @@ import (
 
 // Fault is what a link does to the bytes that flow over it. The zero value passes them.
 type Fault struct {
-	// Drop swallows bytes silently: the sender sees a peer that is alive and mute.
+	// Drop lets nothing through: the sender sees a peer that is alive and mute. Bytes of a
+	// connection that outlives it arrive afterwards, as TCP sends again what was lost: a
+	// stream with bytes missing in the middle, which no network makes, would show faults
+	// that nobody can have, such as calls that HTTP/2 takes for others.
 	Drop bool
 	// Reset cuts the connections that use the link and refuses new ones.
 	Reset bool
@@ -29,16 +32,21 @@ var errReset = errors.New("link is reset")
 // link is one direction between two nodes. A change of its fault acts on connections
 // that are open already.
 type link struct {
-	mu    sync.Mutex
-	fault Fault
-	conns map[*proxied]struct{} // those with bytes on this link
+	mu      sync.Mutex
+	fault   Fault
+	changed chan struct{}         // closed when fault is another
+	conns   map[*proxied]struct{} // those with bytes on this link
 }
 
-func newLink() *link { return &link{conns: map[*proxied]struct{}{}} }
+func newLink() *link {
+	return &link{conns: map[*proxied]struct{}{}, changed: make(chan struct{})}
+}
 
 func (l *link) set(f Fault) {
 	l.mu.Lock()
 	l.fault = f
+	close(l.changed)
+	l.changed = make(chan struct{})
 	var cut []*proxied
 	if f.Reset {
 		for p := range l.conns {
@@ -51,10 +59,22 @@ func (l *link) set(f Fault) {
 	}
 }
 
-func (l *link) get() Fault {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.fault
+// passable waits until the link lets bytes through and returns its fault then; false when
+// done ends first.
+func (l *link) passable(done <-chan struct{}) (Fault, bool) {
+	for {
+		l.mu.Lock()
+		f, changed := l.fault, l.changed
+		l.mu.Unlock()
+		if !f.Drop {
+			return f, true
+		}
+		select {
+		case <-changed:
+		case <-done:
+			return f, false
+		}
+	}
 }
 
 func (l *link) add(p *proxied) bool {
@@ -134,8 +154,10 @@ func (p *proxied) carry(dst, src net.Conn, l *link) {
 	buf := make([]byte, 32<<10)
 	for {
 		n, err := src.Read(buf)
-		if n > 0 && !p.pass(dst, buf[:n], l.get()) {
-			return
+		if n > 0 {
+			if f, open := l.passable(p.done); !open || !p.pass(dst, buf[:n], f) {
+				return
+			}
 		}
 		if err != nil {
 			return
@@ -144,9 +166,6 @@ func (p *proxied) carry(dst, src net.Conn, l *link) {
 }
 
 func (p *proxied) pass(dst net.Conn, b []byte, f Fault) bool {
-	if f.Drop {
-		return true
-	}
 	wait := f.Delay
 	if f.Jitter > 0 {
 		wait += rand.N(f.Jitter)

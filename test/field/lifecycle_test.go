@@ -72,6 +72,11 @@ func TestDisabledInstance_StaysDisabled(t *testing.T) {
 	c := startCluster(t)
 	c.Leader().MustRegister("svc", "10.1.0.1", 8080, timeouts(300, 2000, 120_000), "weight=3")
 	must(t, c.Followers()[0], http.MethodPatch, "/instance", "serviceName=svc&ip=10.1.0.1&port=8080&enabled=false")
+	for _, m := range c.Running() { // those that were not asked hear of it a moment later
+		c.Until("the instance out of service on "+m.ID, func() bool {
+			return strings.Contains(detail(m, "svc", "10.1.0.1", 8080), `"enabled":false`)
+		})
+	}
 	beat := func(m *member, _ int) bool { return fullBeat(m, "svc", "10.1.0.1", 8080, `,"weight":1`) }
 	look := func(when string) {
 		t.Helper()

@@ -74,7 +74,8 @@ func TestDisabledInstance_StaysDisabled(t *testing.T) {
 	must(t, c.Followers()[0], http.MethodPatch, "/instance", "serviceName=svc&ip=10.1.0.1&port=8080&enabled=false")
 	for _, m := range c.Running() { // those that were not asked hear of it a moment later
 		c.Until("the instance out of service on "+m.ID, func() bool {
-			return strings.Contains(detail(m, "svc", "10.1.0.1", 8080), `"enabled":false`)
+			hosts, err := m.List("svc")
+			return err == nil && len(hosts) == 0 && strings.Contains(detail(m, "svc", "10.1.0.1", 8080), `"weight":3.0`)
 		})
 	}
 	beat := func(m *member, _ int) bool { return fullBeat(m, "svc", "10.1.0.1", 8080, `,"weight":1`) }

@@ -50,8 +50,44 @@ type history struct {
 
 	mu      sync.Mutex
 	ops     map[string][]porcupine.Operation
+	told    map[string][]told
 	value   int
 	unknown int
+}
+
+// told is all that a node said of an operation, refused ones included, for who must find
+// out how a history came about.
+type told struct {
+	op     porcupine.Operation
+	node   string
+	answer Answer
+	err    error
+}
+
+func newHistory(t *testing.T) *history {
+	return &history{
+		t: t, began: time.Now(), ops: make(map[string][]porcupine.Operation), told: make(map[string][]told),
+	}
+}
+
+func (h *history) note(key, node string, op porcupine.Operation, a Answer, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.told[key] = append(h.told[key], told{op, node, a, err})
+}
+
+// String is a line of the history: when, what, through whom, and what came back.
+func (d told) String() string {
+	const us = 1000
+	said := fmt.Sprint(d.err)
+	if d.err == nil {
+		said = fmt.Sprintf("%d, index %s, leader %s", d.answer.Status, d.answer.Header.Get("X-Rollcall-Index"), d.answer.Header.Get("X-Rollcall-Leader"))
+	}
+	if d.answer.Status >= http.StatusBadRequest {
+		said += ": " + d.answer.Body
+	}
+	return fmt.Sprintf("%10d-%10d us client %d on %s %s (%s)", d.op.Call/us, d.op.Return/us, d.op.ClientId, d.node,
+		instanceModel.DescribeOperation(d.op.Input, d.op.Output), said)
 }
 
 func (h *history) now() int64 { return int64(time.Since(h.began)) }
@@ -103,6 +139,7 @@ func (h *history) write(m *Member, id int, key string, in instanceInput) {
 		a, err = m.Deregister(key, "10.0.0.1", 80)
 	}
 	op.Return = h.now()
+	h.note(key, m.ID, op, a, err)
 	switch {
 	case err == nil && a.Status == http.StatusOK:
 	case err != nil, a.Status == http.StatusServiceUnavailable && strings.Contains(a.Body, "outcome unknown"):
@@ -121,6 +158,7 @@ func (h *history) read(m *Member, id int, key string) {
 	a, err := m.Do(http.MethodGet, "/instance/list", "serviceName="+key+"&consistency=linearizable")
 	op.Return = h.now()
 	if err != nil || a.Status == http.StatusServiceUnavailable || a.Status == http.StatusGatewayTimeout {
+		h.note(key, m.ID, op, a, err)
 		return
 	}
 	var list struct{ Hosts []Host }
@@ -136,6 +174,7 @@ func (h *history) read(m *Member, id int, key string) {
 		}
 	}
 	op.Output = value
+	h.note(key, m.ID, op, a, nil)
 	h.add(key, op)
 }
 
@@ -145,8 +184,8 @@ func (h *history) check() (ops int) {
 		ops += len(history)
 		if result := porcupine.CheckOperationsTimeout(instanceModel, history, 10*time.Second); result != porcupine.Ok {
 			h.t.Errorf("%s: %d operations are not linearizable: %v", key, len(history), result)
-			for _, op := range history {
-				h.t.Logf("%s client %d, node %d: %12d %20d %s", key, op.ClientId, op.ClientId%3+1, op.Call, op.Return, instanceModel.DescribeOperation(op.Input, op.Output))
+			for _, d := range h.told[key] {
+				h.t.Logf("%s %s", key, d)
 			}
 		}
 	}
@@ -159,7 +198,7 @@ func (h *history) check() (ops int) {
 func TestCluster_HistoriesAreLinearizable(t *testing.T) {
 	row := figures.Track(t, "histories under faulty links")
 	c := Start(t, 3, nil)
-	h := &history{t: t, began: time.Now(), ops: make(map[string][]porcupine.Operation)}
+	h := newHistory(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	var phases sync.Mutex

@@ -104,8 +104,19 @@ func (n *Node) readRemote(ctx context.Context) (uint64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("read index: %w", err)
 	}
-	if resp.NotLeader {
+	return indexIn(resp)
+}
+
+// indexIn is the index that a leader answered with. One that leads has applied something,
+// so an answer without an index is that to another call: a stream that lost bytes on its
+// way, which no network does but a broken proxy may, makes calls be taken for others, and
+// index 0 would let any state pass for the latest.
+func indexIn(resp *peerpb.ReadIndexResponse) (uint64, error) {
+	switch {
+	case resp.NotLeader:
 		return 0, registry.ErrNotLeader
+	case resp.Index == 0:
+		return 0, errors.New("read index: the leader's answer holds none")
 	}
 	return resp.Index, nil
 }

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
+
+	"github.com/rollcall-io/rollcall/internal/wire/peerpb"
 	"github.com/rollcall-io/rollcall/registry"
 )
 
@@ -24,6 +27,30 @@ func TestReadIndex_LeadershipOfALaterTermProvesNothing(t *testing.T) {
 	}
 	if _, err := n.readIndexHere(context.Background()); !errors.Is(err, registry.ErrNotLeader) {
 		t.Errorf("read index: %v", err)
+	}
+}
+
+// TestReadIndex_AnAnswerWithoutIndexIsNone: a call that was taken for another on a stream
+// with a hole came back with the other's answer, which decodes as one without an index.
+func TestReadIndex_AnAnswerWithoutIndexIsNone(t *testing.T) {
+	other, err := proto.Marshal(&peerpb.ProposeResponse{Index: []uint64{317}, Changed: []uint32{1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var taken peerpb.ReadIndexResponse
+	if err := proto.Unmarshal(other, &taken); err != nil {
+		t.Fatal(err)
+	}
+	for _, resp := range []*peerpb.ReadIndexResponse{&taken, {}} {
+		if index, err := indexIn(resp); err == nil {
+			t.Errorf("answer %v: index %d", resp, index)
+		}
+	}
+	if index, err := indexIn(&peerpb.ReadIndexResponse{Index: 7}); index != 7 || err != nil {
+		t.Errorf("index %d, %v", index, err)
+	}
+	if _, err := indexIn(&peerpb.ReadIndexResponse{NotLeader: true, Index: 7}); !errors.Is(err, registry.ErrNotLeader) {
+		t.Errorf("of one that does not lead: %v", err)
 	}
 }
 

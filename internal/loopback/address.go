@@ -4,13 +4,12 @@ package loopback
 import (
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"sync"
 	"testing"
 )
 
 // Ports come from below the range of outgoing connections: one of those could take the
-// port of a node that is down.
+// port of a node that is down, where it cannot be held.
 const (
 	lowestPort = 12000
 	portSpan   = 20000
@@ -22,7 +21,10 @@ var (
 )
 
 // FreeAddress is host:port on 127.0.0.1 that nobody listens on and that this process has
-// not given away before. It fails the test when there is none. Safe for concurrent use.
+// not given away before. Until the test ends it is held (on Linux): connections to it are
+// refused while the test does not listen there, and no FreeAddress of another process, and
+// nobody who asks the system for any port, gets the same one. It fails the test when there
+// is none. Safe for concurrent use.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
 	mu.Lock()
@@ -32,16 +34,17 @@ func FreeAddress(t testing.TB) string {
 		if given[port] {
 			continue
 		}
-		address := fmt.Sprintf("127.0.0.1:%d", port)
-		ln, err := net.Listen("tcp", address)
+		release, err := hold(port)
 		if err != nil {
 			continue
 		}
-		if err := ln.Close(); err != nil {
-			t.Fatal(err)
-		}
+		t.Cleanup(func() {
+			if err := release(); err != nil {
+				t.Error(err)
+			}
+		})
 		given[port] = true
-		return address
+		return fmt.Sprintf("127.0.0.1:%d", port)
 	}
 	t.Fatal("no free port on loopback")
 	return ""

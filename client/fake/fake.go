@@ -40,8 +40,9 @@ type Instance struct {
 // Make it with Start. Its methods are safe for concurrent use, and do not block but for
 // Pause, Restart and Stop.
 type Server struct {
-	addr string
-	udp  *net.UDPConn
+	addr    string
+	release func() error // of addr
+	udp     *net.UDPConn
 
 	mu          sync.Mutex
 	http        *http.Server
@@ -73,17 +74,20 @@ type held struct {
 // Start runs a fake registry on a free port of 127.0.0.1, and a UDP socket for pushes. End
 // it with Stop. It does not block. The error is that of listening.
 func Start() (*Server, error) {
-	udp, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	addr, release, err := hold()
 	if err != nil {
 		return nil, err
 	}
+	udp, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		return nil, errors.Join(err, release())
+	}
 	s := &Server{
-		addr: "127.0.0.1:0", udp: udp, services: map[string]*service{}, changed: make(chan struct{}), light: true,
+		addr: addr, release: release, udp: udp, services: map[string]*service{}, changed: make(chan struct{}), light: true,
 		interval: 5 * time.Second, requests: map[string]int{}, subscribers: map[string]map[string]bool{},
 	}
 	if err := s.Restart(); err != nil {
-		udp.Close()
-		return nil, err
+		return nil, errors.Join(err, udp.Close(), release())
 	}
 	return s, nil
 }
@@ -97,8 +101,8 @@ func (s *Server) URL() string {
 }
 
 // Restart listens again after Pause, on the same port; without a Pause before, it does
-// nothing. The error is that of listening, when another process has taken the port. Not
-// after Stop.
+// nothing. The error is that of listening; other than on Linux, where the port is held, it
+// comes when another process has taken the port meanwhile. Not after Stop.
 func (s *Server) Restart() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -136,8 +140,8 @@ func (s *Server) Pause() {
 // cut. The error joins those of closing; a second Stop gives net.ErrClosed.
 func (s *Server) Stop() error {
 	s.mu.Lock()
-	server, done := s.http, s.done
-	s.http = nil
+	server, done, release := s.http, s.done, s.release
+	s.http, s.release = nil, func() error { return nil }
 	close(s.changed) // ends watches
 	s.changed = make(chan struct{})
 	s.mu.Unlock()
@@ -150,7 +154,7 @@ func (s *Server) Stop() error {
 		}
 		<-done
 	}
-	return errors.Join(err, s.udp.Close())
+	return errors.Join(err, s.udp.Close(), release())
 }
 
 // Fail answers every request with this status, logins too; 0 ends it. Streams that are

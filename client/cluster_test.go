@@ -36,7 +36,8 @@ func cluster(t *testing.T, more func(*app.Options)) (c *clustertest.Cluster, ser
 	return c, servers
 }
 
-// steady is a registration that turns unhealthy two seconds after its last beat.
+// steady is a registration that turns unhealthy three seconds after its last beat, and is
+// gone after six.
 func steady(service string, port int) client.Registration {
 	return client.Registration{Service: service, IP: "10.0.0.1", Port: port, Metadata: map[string]string{
 		client.MetaBeatInterval: "300", client.MetaBeatTimeout: "3000", client.MetaDeleteTimeout: "6000",
@@ -190,7 +191,7 @@ func TestCluster_GoneAtOnceWhenClosed(t *testing.T) {
 	begin := time.Now()
 	must(t, provider.Close(t.Context()))
 	c.Until("all gone", func() bool { return len(service.Snapshot().All()) == 0 })
-	if took := time.Since(begin); took > 2*time.Second {
+	if took := time.Since(begin); took > 5*time.Second { // by its timeouts none could be gone yet
 		t.Errorf("it took %s", took)
 	}
 	// Longer than a beat's way: none may bring an instance back.

@@ -217,14 +217,13 @@ func TestDisk_StartWithoutServers(t *testing.T) {
 	odd := up(80, 0.25)
 	odd.Metadata = map[string]string{"zone": "ü"}
 	s.Put(odd)
-	withDir := func(o *client.Options) { o.CacheDir, o.Timeout = dir, time.Second }
-	c := newClient(t, withDir, s.URL())
+	c := newClient(t, func(o *client.Options) { o.CacheDir = dir }, s.URL())
 	follow(t, c)
 	must(t, c.Close(t.Context())) // flushes
 
 	must(t, os.WriteFile(filepath.Join(dir, "public", "torn.json"), []byte(`{"name":"DEFAULT_GROUP@@torn","hosts":[{`), 0o600))
 	s.Pause()
-	again := newClient(t, withDir, s.URL())
+	again := newClient(t, func(o *client.Options) { o.CacheDir, o.Timeout = dir, time.Second }, s.URL())
 	service := follow(t, again)
 	i, err := service.Pick()
 	if err != nil || i.Weight != 0.25 || i.Metadata["zone"] != "ü" || service.Snapshot().Source() != client.FromDisk {

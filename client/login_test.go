@@ -9,15 +9,16 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/rollcall-io/rollcall/client"
 )
 
-// tokens is a server whose tokens last a second, and no longer than until the next one.
+// tokens is a server whose tokens are good until the next one, and said to be for ttl
+// seconds.
 type tokens struct {
 	http.RoundTripper
 	mu     sync.Mutex
+	ttl    int
 	issued int
 	bad    int // requests with another token
 }
@@ -30,7 +31,7 @@ func (k *tokens) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	if strings.HasSuffix(r.URL.Path, "/login") {
 		k.issued++
-		return answer(http.StatusOK, fmt.Sprintf(`{"accessToken":"secret-token-%d","tokenTtl":1}`, k.issued))
+		return answer(http.StatusOK, fmt.Sprintf(`{"accessToken":"secret-token-%d","tokenTtl":%d}`, k.issued, k.ttl))
 	}
 	if r.Header.Get("Authorization") != fmt.Sprintf("Bearer secret-token-%d", k.issued) {
 		k.bad++
@@ -40,7 +41,7 @@ func (k *tokens) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 func TestLogin_RenewedBeforeItsEndAndWhenRefused(t *testing.T) {
-	k := &tokens{}
+	k := &tokens{ttl: 3600} // none ends while the test counts
 	c := newClient(t, func(o *client.Options) { o.Username, o.Password, o.Transport = "u", "p", k }, "127.0.0.1:1")
 	ask := func() {
 		t.Helper()
@@ -54,14 +55,16 @@ func TestLogin_RenewedBeforeItsEndAndWhenRefused(t *testing.T) {
 	k.mu.Unlock()
 	ask()
 	k.mu.Lock()
-	issued, bad := k.issued, k.bad
-	k.mu.Unlock()
-	if issued != 3 || bad != 1 {
-		t.Errorf("%d logins and %d refusals, want 3 and 1", issued, bad)
+	if k.issued != 3 || k.bad != 1 {
+		t.Errorf("%d logins and %d refusals, want 3 and 1", k.issued, k.bad)
 	}
-	until(t, "two more logins before the end of a token", func() bool { ask(); k.mu.Lock(); defer k.mu.Unlock(); return k.issued == 5 })
-	if k.bad != 1 {
-		t.Errorf("%d refusals while tokens were renewed", k.bad-1)
+	k.ttl = 1
+	k.issued++
+	k.mu.Unlock()
+	ask() // a token for a second
+	until(t, "two more logins before the end of a token", func() bool { ask(); k.mu.Lock(); defer k.mu.Unlock(); return k.issued == 7 })
+	if k.bad != 2 {
+		t.Errorf("%d refusals while tokens were renewed", k.bad-2)
 	}
 }
 
@@ -81,15 +84,15 @@ func TestLogin_NoSecretInLogsOrErrors(t *testing.T) {
 	s, log := startFake(t), &lines{}
 	s.Login("fleet", "good-password")
 	c := newClient(t, func(o *client.Options) {
-		o.Username, o.Password, o.Timeout = "fleet", "good-password", 300*time.Millisecond
+		o.Username, o.Password = "fleet", "good-password"
 		o.Logger = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}, s.URL())
 	must(t, c.Register(t.Context(), quick("orders", "10.0.0.1", 80)))
 	s.Login("fleet", "another")
 	refused := c.Register(t.Context(), quick("orders", "10.0.0.1", 81))
 	s.Pause()
-	gone := c.Register(t.Context(), quick("orders", "10.0.0.1", 82))
-	_, list := c.Follow(t.Context(), orders)
+	gone := c.Register(shortly(t), quick("orders", "10.0.0.1", 82))
+	_, list := c.Follow(shortly(t), orders)
 	until(t, "something in the log", func() bool { log.mu.Lock(); defer log.mu.Unlock(); return log.b.Len() > 0 })
 	log.mu.Lock()
 	defer log.mu.Unlock()

@@ -73,6 +73,15 @@ func closeNow(c *client.Client) {
 	_ = c.Close(ctx)
 }
 
+// shortly is for calls that must fail for want of time; those that must succeed have all of
+// Options.Timeout, as a busy machine may need.
+func shortly(t testing.TB) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	t.Cleanup(cancel)
+	return ctx
+}
+
 // quick is a registration that beats every 100 ms.
 func quick(service, ip string, port int) client.Registration {
 	return client.Registration{Service: service, IP: ip, Port: port, Metadata: map[string]string{

@@ -74,7 +74,7 @@ func TestRegister_BadValuesAreRefusedBeforeSending(t *testing.T) {
 
 func TestRegister_ARefusalLeavesNothingAFailureIsHealed(t *testing.T) {
 	s := startFake(t)
-	c := newClient(t, func(o *client.Options) { o.Timeout = 300 * time.Millisecond }, s.URL())
+	c := newClient(t, nil, s.URL())
 	s.Fail(http.StatusBadRequest)
 	err := c.Register(t.Context(), quick("orders", "10.0.0.1", 80))
 	var e *client.ServerError
@@ -82,7 +82,7 @@ func TestRegister_ARefusalLeavesNothingAFailureIsHealed(t *testing.T) {
 		t.Fatalf("refused: %v, %v", err, c.Registrations())
 	}
 	s.Fail(http.StatusServiceUnavailable)
-	err = c.Register(t.Context(), quick("orders", "10.0.0.1", 80))
+	err = c.Register(shortly(t), quick("orders", "10.0.0.1", 80))
 	if !errors.Is(err, client.ErrPending) || !errors.Is(err, client.ErrUnavailable) {
 		t.Fatalf("failed: %v", err)
 	}
@@ -218,11 +218,11 @@ func TestDeregister_AwaitsTheBeatInFlight(t *testing.T) {
 
 func TestDeregister_IsRepeatedUntilItGetsThrough(t *testing.T) {
 	s := startFake(t)
-	c := newClient(t, func(o *client.Options) { o.Timeout = 200 * time.Millisecond }, s.URL())
+	c := newClient(t, nil, s.URL())
 	r := client.Registration{Service: "db", IP: "10.0.0.1", Port: 80, Persistent: true}
 	must(t, c.Register(t.Context(), r))
 	s.Fail(http.StatusServiceUnavailable)
-	if err := c.Deregister(t.Context(), r.Key()); !errors.Is(err, client.ErrPending) {
+	if err := c.Deregister(shortly(t), r.Key()); !errors.Is(err, client.ErrPending) {
 		t.Fatal(err)
 	}
 	s.Fail(0)
@@ -235,9 +235,13 @@ func TestDeregister_IsRepeatedUntilItGetsThrough(t *testing.T) {
 func TestServers_AllAreUsedAndOneThatIsDownCostsNothing(t *testing.T) {
 	a, b, d := startFake(t), startFake(t), startFake(t)
 	c := newClient(t, nil, a.URL(), b.URL(), d.URL())
-	for i := range 9 {
-		must(t, c.Register(t.Context(), quick("orders", "10.0.0.1", 80+i)))
+	register := func(service string) { // without beats, which would take turns too
+		t.Helper()
+		for i := range 9 {
+			must(t, c.Register(t.Context(), client.Registration{Service: service, IP: "10.0.0.1", Port: 80 + i, Persistent: true}))
+		}
 	}
+	register("orders")
 	for _, s := range []interface{ Requests(string) int }{a, b, d} {
 		if n := s.Requests("POST /nacos/v1/ns/instance"); n != 3 {
 			t.Errorf("%d of 9 registrations came here, want 3", n)
@@ -245,9 +249,7 @@ func TestServers_AllAreUsedAndOneThatIsDownCostsNothing(t *testing.T) {
 	}
 	b.Pause()
 	start := time.Now()
-	for i := range 9 {
-		must(t, c.Register(t.Context(), quick("payments", "10.0.0.1", 80+i)))
-	}
+	register("payments")
 	if took := time.Since(start); took > 2*time.Second {
 		t.Errorf("nine registrations took %s", took)
 	}

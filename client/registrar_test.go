@@ -54,15 +54,15 @@ func TestRegistrar_StartAndStopTwiceAndAgain(t *testing.T) {
 
 func TestRegistrar_FailFastOrHealLater(t *testing.T) {
 	s := startFake(t)
-	c := newClient(t, func(o *client.Options) { o.Timeout = 200 * time.Millisecond }, s.URL())
+	c := newClient(t, nil, s.URL())
 	s.Fail(http.StatusServiceUnavailable)
 	fast := registrar(t, c, func(o *client.RegistrarOptions) { o.FailFast = true })
-	if err := fast.Start(t.Context()); err == nil || fast.Running() {
+	if err := fast.Start(shortly(t)); err == nil || fast.Running() {
 		t.Fatal("a start without servers succeeded")
 	}
 	var told error
 	later := registrar(t, c, func(o *client.RegistrarOptions) { o.Registered = func(err error) { told = err } })
-	must(t, later.Start(t.Context()))
+	must(t, later.Start(shortly(t)))
 	if !errors.Is(told, client.ErrPending) {
 		t.Errorf("the hook was told %v", told)
 	}
@@ -123,12 +123,13 @@ func TestListenAndServe_SIGTERM(t *testing.T) {
 	server := &http.Server{Addr: "127.0.0.1:0", Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "hello")
 	})}
-	gone := make(chan struct{})
+	const drain = 300 * time.Millisecond
+	gone := make(chan time.Time, 1)
 	done := make(chan error, 1)
 	go func() {
 		done <- c.ListenAndServe(context.WithoutCancel(t.Context()), server, client.RegistrarOptions{
-			Registrations: []client.Registration{{Service: "hello"}}, Drain: 300 * time.Millisecond,
-			Deregistered: func(error) { close(gone) },
+			Registrations: []client.Registration{{Service: "hello"}}, Drain: drain,
+			Deregistered: func(error) { gone <- time.Now() },
 		})
 	}()
 	until(t, "registration", func() bool { return len(s.Instances("hello")) == 1 })
@@ -142,12 +143,17 @@ func TestListenAndServe_SIGTERM(t *testing.T) {
 	}
 	must(t, ask())
 	must(t, syscall.Kill(os.Getpid(), syscall.SIGTERM))
-	<-gone
+	left := <-gone
 	if n := len(s.Instances("hello")); n != 0 {
 		t.Errorf("%d in the list after SIGTERM", n)
 	}
-	must(t, ask()) // still drains
+	if err := ask(); err != nil && time.Since(left) < drain {
+		t.Errorf("not served while it drains: %v", err)
+	}
 	must(t, <-done)
+	if took := time.Since(left); took < drain {
+		t.Errorf("it drained for %s, want %s", took, drain)
+	}
 	http.DefaultClient.CloseIdleConnections()
 }
 

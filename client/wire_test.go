@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -137,13 +139,19 @@ func TestRegister_PersistentInstancesDoNotBeat(t *testing.T) {
 
 func TestServers_ARedirectIsNotFollowed(t *testing.T) {
 	elsewhere := startFake(t)
+	ctx, enough := context.WithCancel(t.Context())
+	defer enough()
+	var asked atomic.Int32
 	away := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if asked.Add(1) > 1 { // the first answer was read by then
+			enough()
+		}
 		http.Redirect(w, r, elsewhere.URL()+r.URL.RequestURI(), http.StatusTemporaryRedirect)
 	}))
 	t.Cleanup(away.Close)
-	c := newClient(t, func(o *client.Options) { o.Timeout = 300 * time.Millisecond }, away.URL)
+	c := newClient(t, nil, away.URL)
 	var e *client.ServerError
-	if err := c.Register(t.Context(), quick("orders", "10.0.0.1", 80)); !errors.Is(err, client.ErrPending) || !errors.As(err, &e) || e.Status != 307 {
+	if err := c.Register(ctx, quick("orders", "10.0.0.1", 80)); !errors.Is(err, client.ErrPending) || !errors.As(err, &e) || e.Status != 307 {
 		t.Error(err)
 	}
 	if n := len(elsewhere.Instances("orders")); n != 0 {
@@ -177,7 +185,7 @@ func TestOptions_ContextPathUserAgentAndTLS(t *testing.T) {
 	c := newClient(t, func(o *client.Options) {
 		o.ContextPath, o.UserAgent, o.TLS = "/registry/", "shop/1", &tls.Config{RootCAs: trusted, MinVersion: tls.VersionTLS12}
 	}, secure.URL)
-	must(t, c.Register(t.Context(), client.Registration{Service: "orders", IP: "10.0.0.1", Port: 80}))
+	must(t, c.Register(t.Context(), client.Registration{Service: "orders", IP: "10.0.0.1", Port: 80, Persistent: true})) // no beat after it
 	if want := "shop/1 rollcall-go/" + client.Version; agent != want || len(s.Instances("orders")) != 1 {
 		t.Errorf("User-Agent %q, %d instances", agent, len(s.Instances("orders")))
 	}

@@ -116,7 +116,7 @@ func allDie(t *testing.T, c *clustertest.Cluster, provider *client.Client, servi
 	for _, m := range c.Running() {
 		m.Stop()
 	}
-	if err := provider.Register(t.Context(), steady("orders", 2000)); !errors.Is(err, client.ErrPending) {
+	if err := provider.Register(shortly(t), steady("orders", 2000)); !errors.Is(err, client.ErrPending) {
 		t.Fatalf("registered at nobody: %v", err)
 	}
 	if healthy(service) != n {

@@ -54,7 +54,7 @@ func startFake(t testing.TB) *fake.Server {
 // newClient is a client of these servers that is closed when the test ends.
 func newClient(t testing.TB, tweak func(*client.Options), servers ...string) *client.Client {
 	t.Helper()
-	o := client.Options{Servers: servers, Timeout: 5 * time.Second}
+	o := client.Options{Servers: servers, Timeout: 20 * time.Second} // an election on a busy machine, and another
 	if tweak != nil {
 		tweak(&o)
 	}
@@ -75,9 +75,11 @@ func closeNow(c *client.Client) {
 
 // shortly is for calls that must fail for want of time; those that must succeed have all of
 // Options.Timeout, as a busy machine may need.
-func shortly(t testing.TB) context.Context {
+func shortly(t testing.TB) context.Context { return lasting(t, 200*time.Millisecond) }
+
+func lasting(t testing.TB, d time.Duration) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), d)
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -18,6 +18,7 @@ type testFSM struct {
 	changed chan struct{}
 	state   testState
 	terms   []uint64
+	writing func() // runs while a snapshot is written
 }
 
 type testState struct {
@@ -79,13 +80,19 @@ func (f *testFSM) Snapshot() (raft.FSMSnapshot, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	b, err := json.Marshal(f.state)
-	return testSnapshot(b), err
+	return testSnapshot{b, f.writing}, err
 }
 
-type testSnapshot []byte
+type testSnapshot struct {
+	state   []byte
+	writing func()
+}
 
 func (s testSnapshot) Persist(sink raft.SnapshotSink) error {
-	if _, err := sink.Write(s); err != nil {
+	if s.writing != nil {
+		s.writing()
+	}
+	if _, err := sink.Write(s.state); err != nil {
 		return err
 	}
 	return sink.Close()

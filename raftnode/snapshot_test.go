@@ -88,6 +88,32 @@ func TestSnapshot_BytesBoundTheLogAfterManySmallEntries(t *testing.T) {
 	})
 }
 
+// TestSnapshot_BytesThatComeWhileOneIsWrittenCount: they were taken for part of it, and
+// stayed in the log until as many as a snapshot is worth had come once more.
+func TestSnapshot_BytesThatComeWhileOneIsWrittenCount(t *testing.T) {
+	c := startCluster(t, 1, func(_ int, o *Options) {
+		o.SnapshotEntries, o.SnapshotInterval = 1<<40, 100*time.Millisecond
+		o.SnapshotBytes, o.TrailingBytes = 100_000, 1<<20
+	})
+	n := c.nodes[0]
+	var once sync.Once
+	n.fsm.mu.Lock()
+	n.fsm.writing = func() { once.Do(func() { c.fill(0, 20, 60, 10_000) }) }
+	n.fsm.mu.Unlock()
+	c.fill(0, 0, 20, 10_000)
+	eventually(t, 15*time.Second, "a snapshot of what came beside the first", func() error {
+		if got := n.fsm.count(); got < 60 {
+			return fmt.Errorf("%d of 60 written", got)
+		}
+		last, snapshot := n.Status().LastIndex, n.Status().SnapshotIndex
+		entries, bytes, err := n.logBytes()
+		if err == nil && n.store.After(snapshot) >= 100_000 {
+			err = fmt.Errorf("snapshot at %d of %d, %d entries of %d bytes", snapshot, last, entries, bytes)
+		}
+		return err
+	})
+}
+
 // TestSnapshot_ReachesALaggingFollowerOverASlowLink: a node comes back when the log that
 // it lacks is gone, over a link that takes seconds for the snapshot. Writes go on, the
 // leader stays.

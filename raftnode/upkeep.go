@@ -27,10 +27,11 @@ func (n *Node) runUpkeep(ctx context.Context, r *raft.Raft) {
 		bytes := n.store.Appended()
 		n.boundTrailing(r)
 		if last := n.store.Snapshots.LastIndex(); last != snapshot {
-			snapshot, base = last, bytes
+			// What came while it was made is not in it.
+			snapshot, base = last, bytes-min(bytes, n.store.After(last))
 		}
 		if bytes-base >= n.opts.SnapshotBytes {
-			base = bytes
+			base = bytes // one that fails is tried again after as many bytes more
 			if err := r.Snapshot().Error(); err != nil && !errors.Is(err, raft.ErrNothingNewToSnapshot) {
 				n.log.Warn("snapshot failed", "err", err)
 			}

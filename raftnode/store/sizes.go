@@ -48,3 +48,15 @@ func (s *sizes) within(bytes uint64) (entries uint64, bounded bool) {
 	}
 	return 0, true
 }
+
+// after is Store.After.
+func (s *sizes) after(index uint64) uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, m := range s.marks {
+		if m.index >= index {
+			return s.bytes - m.bytes
+		}
+	}
+	return 0
+}

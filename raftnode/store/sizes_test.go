@@ -29,3 +29,18 @@ func TestSizes_NewestEntriesCount(t *testing.T) {
 		t.Error("everything fits, and it is bounded")
 	}
 }
+
+func TestSizes_BytesAfterAnIndex(t *testing.T) {
+	s := sizes{step: 10}
+	if got := s.after(0); got != 0 {
+		t.Errorf("%d bytes in an empty log", got)
+	}
+	for i := uint64(1); i <= 1000; i++ {
+		s.note(i, 3*i)
+	}
+	for index, want := range map[uint64]uint64{0: 3000, 500: 1500, 999: 3, 1000: 0, 2000: 0} {
+		if got := s.after(index); got > want || got+15 < want {
+			t.Errorf("%d bytes after index %d, want %d or a step less", got, index, want)
+		}
+	}
+}

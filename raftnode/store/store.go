@@ -150,4 +150,8 @@ func (s *Store) Appended() uint64 { return s.log.bytes.Load() }
 // about a 256th of that. false when all that were appended since the store was opened have.
 func (s *Store) Within(bytes uint64) (entries uint64, bounded bool) { return s.log.sizes.within(bytes) }
 
+// After is how many bytes the entries above an index have that were appended since the
+// store was opened, less at most Options.SizeStep and what one call appended.
+func (s *Store) After(index uint64) uint64 { return s.log.sizes.after(index) }
+
 func isTemporary(name string) bool { return strings.HasSuffix(name, ".tmp") }

@@ -53,15 +53,24 @@ func (a *answerHeaders) leaderHeader(id string) []string {
 }
 
 // write sends an answer with the headers that every answer has. A body of 2 KiB or more
-// needs its length said, or net/http sends it in chunks.
+// needs its length said, or net/http sends it in chunks. It is errAnswers, and nothing is
+// sent, when long answers hold too much memory already.
 func (r *request) write(status int, contentType []string, body []byte) error {
-	if len(body) >= 2048 {
-		r.gin.Writer.Header()["Content-Length"] = []string{strconv.Itoa(len(body))}
+	if len(body) < 2048 {
+		r.send(status, contentType, nil, body)
+		return nil
+	}
+	return r.sending(len(body), func() { r.send(status, contentType, []string{strconv.Itoa(len(body))}, body) })
+}
+
+// send writes an answer whose length is said unless it is nil.
+func (r *request) send(status int, contentType, length []string, body []byte) {
+	if length != nil {
+		r.gin.Writer.Header()["Content-Length"] = length
 	}
 	r.head(status, contentType)
 	// A failed write is a client that left; net/http closes the connection.
 	_, _ = r.gin.Writer.Write(body)
-	return nil
 }
 
 func (r *request) head(status int, contentType []string) {

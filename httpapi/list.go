@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"net/http"
 	"strings"
 
 	"github.com/rollcall-io/rollcall/registry"
@@ -39,13 +40,8 @@ func (s *Server) answerList(r *request, key registry.ServiceKey) error {
 		checksum := s.lists.checksum(service)
 		return r.json(appendList(r.buffer(), service, view, checksum))
 	}
-	body, length := s.lists.rendered(service, view)
-	if length != nil {
-		r.gin.Writer.Header()["Content-Length"] = length
-	}
-	r.head(200, typeJSON)
-	_, _ = r.gin.Writer.Write(body) // a failed write is a client that left
-	return nil
+	body := s.lists.rendered(service, view)
+	return body.sending(&s.answers, func() { r.send(http.StatusOK, typeJSON, body.length, body.bytes) })
 }
 
 // listView is what an answer depends on besides the service: two equal views of one

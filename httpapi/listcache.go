@@ -45,9 +45,8 @@ type serviceViews struct {
 }
 
 type renderedView struct {
-	view   listView
-	body   []byte
-	length []string
+	view listView
+	body *sharedBody
 }
 
 func newListCache(bytes int64, m *metrics) *listCache {
@@ -58,24 +57,23 @@ func newListCache(bytes int64, m *metrics) *listCache {
 	return c
 }
 
-// rendered is the list of a service in a view, and its Content-Length header. The bytes
-// are shared: do not modify them.
-func (c *listCache) rendered(s *registry.Service, v listView) (body []byte, length []string) {
+// rendered is the list of a service in a view.
+func (c *listCache) rendered(s *registry.Service, v listView) *sharedBody {
 	shard := &c.shards[shardOf(s.Key)]
 	entry := shard.entry(c, s)
 	if rv := entry.find(v); rv != nil {
 		c.metrics.listHits.Inc()
-		return rv.body, rv.length
+		return rv.body
 	}
 	c.metrics.listMisses.Inc()
 	entry.mu.Lock()
 	defer entry.mu.Unlock()
 	if rv := entry.find(v); rv != nil {
-		return rv.body, rv.length
+		return rv.body
 	}
-	body = appendList(make([]byte, 0, 256+256*s.Len()), s, v, entry.checksum())
+	body := appendList(make([]byte, 0, 256+256*s.Len()), s, v, entry.checksum())
 	v.clusters = strings.Clone(v.clusters) // the request that it is a part of may be large
-	rv := renderedView{v, body, []string{strconv.Itoa(len(body))}}
+	rv := renderedView{v, &sharedBody{bytes: body, length: []string{strconv.Itoa(len(body))}}}
 	old := entry.views.Load()
 	if old == nil {
 		entry.views.Store(&[]renderedView{rv})
@@ -83,10 +81,10 @@ func (c *listCache) rendered(s *registry.Service, v listView) (body []byte, leng
 		next := append(append(make([]renderedView, 0, len(*old)+1), *old...), rv)
 		entry.views.Store(&next)
 	} else {
-		return rv.body, rv.length
+		return rv.body
 	}
 	shard.grow(c, entry, int64(cap(body)+entryOverhead))
-	return rv.body, rv.length
+	return rv.body
 }
 
 // checksum is the service's checksum, worked out once per published state.

@@ -103,7 +103,7 @@ func TestListCache_OldStateIsNotKept(t *testing.T) {
 	newest := f.Service(key)
 	view := listView{cacheMillis: 3000}
 	s.lists.rendered(newest, view)
-	if body, _ := s.lists.rendered(old, view); strings.Count(string(body), `"ip"`) != 1 {
+	if body := s.lists.rendered(old, view).bytes; strings.Count(string(body), `"ip"`) != 1 {
 		t.Errorf("old state: %s", body)
 	}
 	if kept := s.lists.shards[shardOf(key)].entries[key].service; kept != newest {

@@ -104,6 +104,9 @@ type Options struct {
 	MaxBody int64
 	// MaxBodies bounds the memory that all long bodies hold together, in bytes.
 	MaxBodies int64
+	// MaxAnswers bounds the memory that all long answers hold together while clients take
+	// them, in bytes. One that would be over it is refused.
+	MaxAnswers int64
 	// MaxStreams bounds the memory that long events hold while clients take them, in bytes. A
 	// stream that would be over it ends.
 	MaxStreams int64
@@ -128,6 +131,7 @@ func DefaultOptions() Options {
 		ReadTimeout:    3 * time.Second,
 		MaxBody:        1 << 20,
 		MaxBodies:      256 << 20,
+		MaxAnswers:     256 << 20,
 		MaxStreams:     256 << 20,
 		MaxHeader:      64 << 10,
 		HeaderTimeout:  10 * time.Second,
@@ -154,8 +158,8 @@ func (o Options) validate() error {
 	need(o.Cluster != nil, "no Cluster")
 	need(o.Logger != nil, "no Logger")
 	need(o.WriteTimeout > 0 && o.ReadTimeout > 0, "WriteTimeout and ReadTimeout must be positive")
-	need(o.MaxBody > 0 && o.MaxBodies > 0 && o.MaxHeader > 0 && o.MaxStreams > 0,
-		"MaxBody, MaxBodies, MaxHeader and MaxStreams must be positive")
+	need(o.MaxBody > 0 && o.MaxBodies > 0 && o.MaxAnswers > 0 && o.MaxHeader > 0 && o.MaxStreams > 0,
+		"MaxBody, MaxBodies, MaxAnswers, MaxHeader and MaxStreams must be positive")
 	need(o.HeaderTimeout > 0 && o.RequestTimeout > 0 && o.AnswerTimeout > 0 && o.IdleTimeout > 0,
 		"HeaderTimeout, RequestTimeout, AnswerTimeout and IdleTimeout must be positive")
 	need(o.Heartbeat > 0, "Heartbeat must be positive")

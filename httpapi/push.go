@@ -84,8 +84,7 @@ func (s *Server) PushList(service *registry.Service, clusters string, grouped bo
 	if s.opts.Reader.Service(service.Key) != service || !view.cacheable(service) {
 		return appendList(nil, service, view, checksumOf(service))
 	}
-	body, _ := s.lists.rendered(service, view)
-	return body
+	return s.lists.rendered(service, view).bytes
 }
 
 // subscribers is GET /service/subscribers: who gets pushes of the services whose group

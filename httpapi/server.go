@@ -25,8 +25,9 @@ type Server struct {
 	engine  *gin.Engine
 	metrics *metrics
 	lists   *listCache
-	bodies  budget
-	streams budget
+	bodies  budget        // what clients send
+	answers budget        // what they take
+	streams budget        // what they are told by streams
 	renders chan struct{} // the turns of streams
 	once    onceLog
 	paths   map[string]bool // of Nacos' routes; not changed after New
@@ -59,6 +60,7 @@ func New(opts Options) (*Server, error) {
 	}
 	s := &Server{opts: opts, log: opts.Logger, metrics: m, lists: newListCache(opts.ListCacheBytes, m),
 		renders: make(chan struct{}, rendersAtOnce)}
+	s.bodies.limit, s.answers.limit, s.streams.limit = opts.MaxBodies, opts.MaxAnswers, opts.MaxStreams
 	s.headers.node = []string{opts.Cluster.NodeID()}
 	s.pool.New = func() any { return &request{srv: s} }
 	s.engine = s.newEngine()

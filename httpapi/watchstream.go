@@ -44,7 +44,6 @@ type eventStream struct {
 	b      []byte
 	turns  chan struct{}
 	memory *budget
-	limit  int64
 }
 
 // streamWatch tells of everything as it happens, until the client leaves or the node
@@ -55,7 +54,7 @@ func (s *Server) streamWatch(r *request, stream WatchStream) error {
 	h["X-Accel-Buffering"] = noBuffer // proxies of one kind hold back what they are not told to pass on
 	r.head(http.StatusOK, typeEvents)
 	out := &eventStream{w: r.gin.Writer, rc: http.NewResponseController(r.gin.Writer), turns: s.renders,
-		memory: &s.streams, limit: s.opts.MaxStreams}
+		memory: &s.streams}
 	if out.comment("watching", 0) != nil {
 		return nil
 	}
@@ -111,10 +110,10 @@ func (e *eventStream) batch(batch registry.WatchBatch) error {
 func (e *eventStream) send(object int) error {
 	held := int64(cap(e.b) + object)
 	if held > streamKeep {
-		defer e.memory.used.Add(-held)
-		if e.memory.used.Add(held) > e.limit {
+		if !e.memory.take(held) {
 			return errStreamMemory
 		}
+		defer e.memory.give(held)
 	}
 	<-e.turns
 	defer func() { e.turns <- struct{}{} }()

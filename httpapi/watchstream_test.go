@@ -38,10 +38,10 @@ func longBatch() registry.WatchBatch {
 // memory: each held all that it was to be told.
 func TestEventStream_ClientsThatDoNotRead(t *testing.T) {
 	t.Parallel()
-	var memory budget
+	memory := budget{limit: 12 * streamChunk}
 	turns := make(chan struct{}, 1)
 	stream := func(w http.ResponseWriter) *eventStream {
-		return &eventStream{w: w, rc: http.NewResponseController(w), turns: turns, memory: &memory, limit: 12 * streamChunk}
+		return &eventStream{w: w, rc: http.NewResponseController(w), turns: turns, memory: &memory}
 	}
 	client := newStuck()
 	blocked, done := stream(client), make(chan error, 1)

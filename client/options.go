@@ -58,7 +58,7 @@ type Options struct {
 	MaxInstances int
 
 	// MaxStreams bounds the watch streams, one connection each; 256 when 0, and none when
-	// negative. Services beyond are pushed to by UDP.
+	// negative. Services beyond are pushed to by UDP until one is free.
 	MaxStreams int
 	// NoPush leaves out the UDP socket, which is otherwise opened, at a free port, once a
 	// service has no stream. PushIP is the address that servers push to; when empty, the

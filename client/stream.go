@@ -68,9 +68,9 @@ func (t *trust) check(f *follower, asked time.Time, told uint64) bool {
 
 // streams bounds the watch streams of a client and knows whether servers have them.
 type streams struct {
-	slots  chan struct{}
-	absent atomic.Bool // the last server that was asked has no watch
-	full   atomic.Bool // some service found no slot
+	slots   chan struct{}
+	absent  atomic.Bool  // the last server that was asked has no watch
+	waiting atomic.Int32 // services that found no slot
 }
 
 func newStreams(limit int) *streams {
@@ -80,7 +80,25 @@ func newStreams(limit int) *streams {
 }
 
 // expected tells whether every service has a stream or will have one.
-func (s *streams) expected() bool { return !s.absent.Load() && !s.full.Load() }
+func (s *streams) expected() bool { return !s.absent.Load() && s.waiting.Load() == 0 }
+
+// slot waits until the service may have a stream; false when ctx ended before.
+func (f *follower) slot(s *streams) bool {
+	select {
+	case s.slots <- struct{}{}:
+		return true
+	default:
+	}
+	s.waiting.Add(1)
+	defer s.waiting.Add(-1)
+	f.kick() // the next list asks for pushes meanwhile
+	select {
+	case s.slots <- struct{}{}:
+		return true
+	case <-f.ctx.Done():
+		return false
+	}
+}
 
 // listen keeps a stream open while the service is followed.
 func (f *follower) listen() {
@@ -88,14 +106,10 @@ func (f *follower) listen() {
 	if cap(s.slots) == 0 {
 		return
 	}
-	select {
-	case s.slots <- struct{}{}:
-		defer func() { <-s.slots }()
-	default:
-		s.full.Store(true)
-		f.kick()
+	if !f.slot(s) {
 		return
 	}
+	defer func() { <-s.slots }()
 	select { // the first list says where to begin
 	case <-f.tried:
 	case <-f.ctx.Done():

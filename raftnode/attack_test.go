@@ -184,8 +184,8 @@ func (a *attacker) calls(node *testNode) {
 // leader and of a follower while writes go on: none fails, the leader stays, and what
 // was taken is given back.
 func TestAttack_OnThePeerPort(t *testing.T) {
-	c := startCluster(t, 3, func(_ int, o *Options) { o.ElectionTimeout = time.Second })
-	eventually(t, 5*time.Second, "cluster id known", func() error {
+	c := startCluster(t, 3, nil)
+	eventually(t, 15*time.Second, "cluster id known", func() error {
 		for _, n := range c.nodes {
 			if n.clusterID() == "" {
 				return errors.New(n.opts.NodeID)

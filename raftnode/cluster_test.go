@@ -3,7 +3,6 @@ package raftnode
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"runtime/pprof"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/raft"
 	"go.uber.org/goleak"
 
 	"github.com/rollcall-io/rollcall/internal/loopback"
@@ -50,7 +50,9 @@ func newTestCluster(t testing.TB, n int, change func(i int, o *Options)) *testCl
 		o := DefaultOptions()
 		o.NodeID, o.DataDir = fmt.Sprintf("n%d", i+1), filepath.Join(dir, fmt.Sprintf("n%d", i+1))
 		o.PeerAddr, o.BootstrapExpect = join[i], n
-		o.ElectionTimeout = 200 * time.Millisecond
+		if o.ElectionTimeout = calmElection; n == 1 {
+			brisk(i, &o)
+		}
 		o.MinFreeWrites, o.MinFreeLead = 0, 0
 		o.Log = hclog.NewNullLogger()
 		if testing.Verbose() {
@@ -74,18 +76,58 @@ func newTestCluster(t testing.TB, n int, change func(i int, o *Options)) *testCl
 	return c
 }
 
-// calm is for tests that no election may meet: no busy machine stands still for so long.
-func calm(_ int, o *Options) { o.ElectionTimeout = 1500 * time.Millisecond }
+// calmElection is the election timeout unless a test says otherwise: no busy machine
+// stands still for so long, so no election comes that the test did not ask for.
+const calmElection = 1500 * time.Millisecond
+
+// brisk is for nodes alone, and for tests that wait for elections and bear any number of
+// them at any time: an ordinary pause of a busy machine causes one.
+func brisk(_ int, o *Options) { o.ElectionTimeout = 200 * time.Millisecond }
 
 // startCluster starts n nodes and waits until all are ready.
 func startCluster(t testing.TB, n int, change func(i int, o *Options)) *testCluster {
 	t.Helper()
 	c := newTestCluster(t, n, change)
+	c.form()
+	return c
+}
+
+// form starts all nodes of a new cluster and waits until they are ready.
+func (c *testCluster) form() {
+	c.t.Helper()
 	for i := range c.nodes {
 		c.start(i)
 	}
+	c.elect()
 	c.waitReady()
-	return c
+}
+
+// elect lets the first election of a new cluster begin at once. Left to themselves nodes
+// wait for it up to twice the election timeout.
+func (c *testCluster) elect() {
+	c.t.Helper()
+	var first *testNode
+	eventually(c.t, 15*time.Second, "a cluster that can elect", func() error {
+		for _, n := range c.up() {
+			if n.raft.Load() == nil {
+				return fmt.Errorf("%s does not run Raft", n.opts.NodeID)
+			}
+			if len(n.servers()) == len(c.nodes) {
+				first = n
+			}
+		}
+		if first == nil {
+			return fmt.Errorf("no node has the configuration")
+		}
+		return nil
+	})
+	if leader, _ := first.raft.Load().LeaderWithID(); leader != "" {
+		return
+	}
+	first.transport.news.hand(raft.RPC{
+		Command:  &raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax}},
+		RespChan: make(chan raft.RPCResponse, 1),
+	})
 }
 
 func (c *testCluster) start(i int) *testNode {
@@ -144,7 +186,7 @@ func (c *testCluster) up() []*testNode {
 
 func (c *testCluster) waitReady() {
 	c.t.Helper()
-	eventually(c.t, 15*time.Second, "all nodes ready", func() error {
+	eventually(c.t, 30*time.Second, "all nodes ready", func() error {
 		for _, n := range c.up() {
 			if err := n.Ready(); err != nil {
 				return fmt.Errorf("%s: %w: %+v", n.opts.NodeID, err, n.Status())
@@ -221,74 +263,4 @@ func instance(i int) registry.Register {
 			Weight:  1, Enabled: true, Healthy: true, Ephemeral: true,
 		},
 	}
-}
-
-// links cuts connections between nodes in one direction, or slows them down.
-type links struct {
-	mu   sync.Mutex
-	cut  map[[2]string]bool
-	slow map[[2]string]int // bytes in a second
-}
-
-func newLinks() *links {
-	return &links{cut: make(map[[2]string]bool), slow: make(map[[2]string]int)}
-}
-
-func (l *links) setSlow(from, to string, bytesPerSecond int) {
-	l.mu.Lock()
-	l.slow[[2]string{from, to}] = bytesPerSecond
-	l.mu.Unlock()
-}
-
-// wait is how long so many bytes take on a link.
-func (l *links) wait(from, to string, bytes int) time.Duration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if rate := l.slow[[2]string{from, to}]; rate > 0 {
-		return time.Duration(bytes) * time.Second / time.Duration(rate)
-	}
-	return 0
-}
-
-func (l *links) set(from, to string, cut bool) {
-	l.mu.Lock()
-	l.cut[[2]string{from, to}] = cut
-	l.mu.Unlock()
-}
-
-func (l *links) isCut(from, to string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.cut[[2]string{from, to}]
-}
-
-func (l *links) dialer(from string) func(context.Context, string) (net.Conn, error) {
-	return func(ctx context.Context, to string) (net.Conn, error) {
-		if l.isCut(from, to) {
-			return nil, fmt.Errorf("link from %s to %s is cut", from, to)
-		}
-		c, err := (&net.Dialer{}).DialContext(ctx, "tcp", to)
-		if err != nil {
-			return nil, err
-		}
-		return &linkConn{Conn: c, links: l, from: from, to: to}, nil
-	}
-}
-
-// linkConn fails once its link is cut.
-type linkConn struct {
-	net.Conn
-	links    *links
-	from, to string
-}
-
-func (c *linkConn) Write(b []byte) (int, error) {
-	if c.links.isCut(c.from, c.to) {
-		c.Conn.Close()
-		return 0, fmt.Errorf("link from %s to %s is cut", c.from, c.to)
-	}
-	if wait := c.links.wait(c.from, c.to, len(b)); wait > 0 {
-		<-time.After(wait)
-	}
-	return c.Conn.Write(b)
 }

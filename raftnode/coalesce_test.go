@@ -29,7 +29,7 @@ func TestCoalescer_SharesOnlyWhatStartsLater(t *testing.T) {
 	first := get()
 	<-started
 	second, third := get(), get()
-	eventually(t, time.Second, "two wait", func() error {
+	eventually(t, 10*time.Second, "two wait", func() error {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if c.next == nil {

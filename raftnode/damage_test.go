@@ -83,7 +83,7 @@ func TestDamage_GapBehindAnOlderSnapshotIsAnErrorOfStart(t *testing.T) {
 	}
 	c.start(f)
 	c.waitReady()
-	eventually(t, 5*time.Second, "everything again", func() error {
+	eventually(t, 15*time.Second, "everything again", func() error {
 		if c.nodes[f].fsm.count() != 200 {
 			return errors.New("missing")
 		}

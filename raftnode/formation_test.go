@@ -28,7 +28,7 @@ func stays(t *testing.T, within time.Duration, what string, cond func() error) {
 }
 
 func TestFormation_WaitsForAllExpectedNodes(t *testing.T) {
-	c := newTestCluster(t, 3, nil)
+	c := newTestCluster(t, 3, brisk)
 	c.start(0)
 	c.start(1)
 	stays(t, 1200*time.Millisecond, "two of three", func() error {
@@ -43,7 +43,7 @@ func TestFormation_WaitsForAllExpectedNodes(t *testing.T) {
 	c.waitReady()
 	id := c.nodes[0].fsm.ClusterID()
 	for _, n := range c.nodes {
-		eventually(t, 3*time.Second, "cluster id kept", func() error {
+		eventually(t, 15*time.Second, "cluster id kept", func() error {
 			kept, _, err := identity.Load(n.opts.DataDir)
 			if err == nil && (kept.Cluster == "" || kept.Cluster != id || !kept.Started) {
 				err = fmt.Errorf("kept %+v, cluster is %q", kept, id)
@@ -94,13 +94,15 @@ func TestFormation_WipedNodeReturnsUnderItsName(t *testing.T) {
 	if err := os.RemoveAll(c.nodes[f].opts.DataDir); err != nil {
 		t.Fatal(err)
 	}
+	c.cutOff(f, true)
 	n := c.start(f)
 	if n.incarnation == before {
 		t.Fatal("a wiped node keeps its incarnation")
 	}
 	if n.Ready() == nil {
-		t.Fatal("a wiped node is ready at once")
+		t.Fatal("a wiped node is ready before it has met another")
 	}
+	c.cutOff(f, false)
 	c.waitReady()
 	if !n.Status().Voter || n.fsm.count() != 20 {
 		t.Fatalf("ready with %d of 20 instances, status %+v", n.fsm.count(), n.Status())
@@ -119,7 +121,7 @@ func TestFormation_LostRaftStateIsANewIncarnation(t *testing.T) {
 	c := startCluster(t, 3, nil)
 	f := c.follower()
 	before := c.nodes[f].incarnation
-	eventually(t, 3*time.Second, "cluster id kept", func() error {
+	eventually(t, 15*time.Second, "cluster id kept", func() error {
 		if c.nodes[f].clusterID() == "" {
 			return errors.New("not yet")
 		}
@@ -147,7 +149,7 @@ func TestFormation_ChangedAddressHeals(t *testing.T) {
 	c.start(f)
 	c.waitReady()
 	for _, n := range c.nodes {
-		eventually(t, 5*time.Second, "new address known", func() error {
+		eventually(t, 15*time.Second, "new address known", func() error {
 			for _, m := range n.Members() {
 				if m.ID == c.nodes[f].opts.NodeID && m.PeerAddress == moved {
 					return nil
@@ -162,7 +164,7 @@ func TestFormation_ForeignNodeIsRefused(t *testing.T) {
 	a := startCluster(t, 1, func(_ int, o *Options) { o.Secret = []byte("a-secret-of-the-test") })
 	b := startCluster(t, 1, func(_ int, o *Options) { o.Secret = []byte("a-secret-of-the-test") })
 	for _, n := range []*testNode{a.nodes[0], b.nodes[0]} {
-		eventually(t, 3*time.Second, "cluster id kept", func() error {
+		eventually(t, 15*time.Second, "cluster id kept", func() error {
 			if n.clusterID() == "" {
 				return errors.New("not yet")
 			}

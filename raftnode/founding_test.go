@@ -51,7 +51,7 @@ func (c *testCluster) found(incarnations ...string) {
 // TestFounding_IsForgottenWhenTheOtherDisksAreGone: the node that formed the cluster was
 // killed right after the bootstrap entry, and the two other disks were wiped.
 func TestFounding_IsForgottenWhenTheOtherDisksAreGone(t *testing.T) {
-	c := newTestCluster(t, 3, nil)
+	c := newTestCluster(t, 3, brisk)
 	c.found("gone", "gone")
 	c.start(0)
 	c.start(1)
@@ -63,9 +63,10 @@ func TestFounding_IsForgottenWhenTheOtherDisksAreGone(t *testing.T) {
 	})
 	c.start(2)
 	c.waitReady()
-	if _, err := c.nodes[1].Propose(context.Background(), instance(1)); err != nil {
-		t.Fatal(err)
-	}
+	eventually(t, 15*time.Second, "a write", func() error {
+		_, err := c.nodes[1].Propose(context.Background(), instance(1))
+		return err
+	})
 	if got := len(c.nodes[0].Members()); got != 3 {
 		t.Errorf("%d members, want 3", got)
 	}
@@ -74,7 +75,7 @@ func TestFounding_IsForgottenWhenTheOtherDisksAreGone(t *testing.T) {
 // TestFounding_IsKeptForItsMajority: one of the two others is what it was, which is a
 // majority with the node that formed the cluster; the third need not be there.
 func TestFounding_IsKeptForItsMajority(t *testing.T) {
-	c := newTestCluster(t, 3, nil)
+	c := newTestCluster(t, 3, brisk)
 	c.found("", "gone")
 	c.start(0)
 	stays(t, 500*time.Millisecond, "alone it waits", func() error {
@@ -95,7 +96,7 @@ func TestFounding_IsKeptForItsMajority(t *testing.T) {
 // TestFounding_HalfWrittenIsForgotten: the crash came between Raft's two writes. Raft
 // takes the first of them for state, and such a node would wait for a leader for ever.
 func TestFounding_HalfWrittenIsForgotten(t *testing.T) {
-	c := newTestCluster(t, 3, nil)
+	c := newTestCluster(t, 3, brisk)
 	c.opened(0, func(n *Node) {
 		if err := errors.Join(n.store.SetIncarnation(n.incarnation), n.store.Stable.SetUint64([]byte("CurrentTerm"), 1)); err != nil {
 			t.Fatal(err)
@@ -112,6 +113,7 @@ func TestFounding_HalfWrittenIsForgotten(t *testing.T) {
 func TestFounding_LostWithItsMakerIsFormedAnew(t *testing.T) {
 	var c *testCluster
 	c = newTestCluster(t, 3, func(i int, o *Options) {
+		brisk(i, o)
 		if i != 0 {
 			return
 		}
@@ -126,7 +128,7 @@ func TestFounding_LostWithItsMakerIsFormedAnew(t *testing.T) {
 	for i := range c.nodes {
 		c.start(i)
 	}
-	eventually(t, 10*time.Second, "the others run Raft", func() error {
+	eventually(t, 20*time.Second, "the others run Raft", func() error {
 		for _, n := range c.nodes[1:] {
 			if n.raft.Load() == nil || !n.blank() {
 				return errors.New("not yet")
@@ -165,7 +167,7 @@ func TestFounding_OrdinaryStateIsNone(t *testing.T) {
 }
 
 func TestFounding_Verdicts(t *testing.T) {
-	c := newTestCluster(t, 3, nil)
+	c := newTestCluster(t, 3, brisk)
 	c.opened(0, func(n *Node) {
 		config := raft.Configuration{Servers: []raft.Server{{ID: n.serverID()}, {ID: "n2/2"}, {ID: "n3/3"}}}
 		says := func(id, incarnation string, empty bool, members ...*peerpb.Member) *peerpb.HelloResponse {

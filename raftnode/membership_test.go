@@ -26,7 +26,7 @@ func TestMembership_LeaderDiesWhileAWipedNodeReturns(t *testing.T) {
 				t.Fatal(err)
 			}
 			n := c.start(f)
-			eventually(t, 10*time.Second, at, func() error {
+			eventually(t, 20*time.Second, at, func() error {
 				servers := c.nodes[l].servers()
 				_, stays := find(servers, old)
 				_, back := find(servers, n.serverID())
@@ -40,7 +40,7 @@ func TestMembership_LeaderDiesWhileAWipedNodeReturns(t *testing.T) {
 			c.waitReady()
 			var want string
 			for _, n := range c.nodes {
-				eventually(t, 10*time.Second, "one configuration of three voters", func() error {
+				eventually(t, 20*time.Second, "one configuration of three voters", func() error {
 					servers := n.servers()
 					for _, s := range servers {
 						if s.Suffrage != raft.Voter {
@@ -83,7 +83,7 @@ func TestMembership_AllAddressesChangedAtOnce(t *testing.T) {
 		if _, err := n.Propose(t.Context(), instance(i+1)); err != nil {
 			t.Errorf("write at %s: %v", n.opts.NodeID, err)
 		}
-		eventually(t, 10*time.Second, "the new addresses at "+n.opts.NodeID, func() error {
+		eventually(t, 20*time.Second, "the new addresses at "+n.opts.NodeID, func() error {
 			if moved := n.movedTo(); len(moved) > 0 {
 				return fmt.Errorf("%v unknown, the configuration is %v", moved, n.servers())
 			}

@@ -2,6 +2,7 @@ package raftnode
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -126,11 +127,17 @@ func TestForwardedWrite_DoesNotWaitForTheNextAppend(t *testing.T) {
 // TestNews_OfAnEntryThatThisLogDoesNotHaveChangeNothing tells a follower of entries that
 // are not in its log under that name: Raft refuses, commits nothing and follows on.
 func TestNews_OfAnEntryThatThisLogDoesNotHaveChangeNothing(t *testing.T) {
-	c := startCluster(t, 3, calm)
+	c := startCluster(t, 3, nil)
 	follower := c.nodes[c.follower()]
 	if _, err := follower.Propose(context.Background(), instance(0)); err != nil {
 		t.Fatal(err)
 	}
+	eventually(t, 15*time.Second, "the last entry that the leader makes by itself", func() error {
+		if follower.clusterID() == "" {
+			return errors.New("no cluster id")
+		}
+		return nil
+	})
 	r := follower.raft.Load()
 	last, term := r.LastIndex(), r.CurrentTerm()
 	for _, req := range []*raft.AppendEntriesRequest{

@@ -58,7 +58,7 @@ func TestReadIndex_AnAnswerWithoutIndexIsNone(t *testing.T) {
 // heartbeat sent before it for one to it, and so proved, after a pause, a leadership that
 // had ended. What counts is that a majority is in the leader's term since the check began.
 func TestVerifyLeader_OfALeaderThatOthersHaveLeft(t *testing.T) {
-	c := startCluster(t, 3, calm)
+	c := startCluster(t, 3, nil)
 	n := c.nodes[c.leader()]
 	r, term := n.raft.Load(), n.proposer.openTerm()
 	if err := n.confirm(context.Background(), r, term); err != nil {

@@ -40,7 +40,7 @@ func TestLag_GrowsWithoutALeader(t *testing.T) {
 		}
 	}
 	began, n := time.Now(), c.nodes[last]
-	eventually(t, 10*time.Second, "a lag of two seconds", func() error {
+	eventually(t, 20*time.Second, "a lag of two seconds", func() error {
 		if lag := n.LagMs(); lag < 2000 {
 			return fmt.Errorf("%d ms, %v after the others stopped", lag, time.Since(began))
 		}
@@ -52,7 +52,7 @@ func TestLag_GrowsWithoutALeader(t *testing.T) {
 }
 
 func TestReady_SaysWhatIsMissing(t *testing.T) {
-	c := newTestCluster(t, 3, nil)
+	c := newTestCluster(t, 3, brisk)
 	n := c.start(0)
 	says := func(what string) func() error {
 		return func() error {
@@ -62,14 +62,14 @@ func TestReady_SaysWhatIsMissing(t *testing.T) {
 			return nil
 		}
 	}
-	eventually(t, 5*time.Second, "nobody else there", says("1 of 3 nodes reached"))
+	eventually(t, 15*time.Second, "nobody else there", says("1 of 3 nodes reached"))
 	c.start(1)
-	eventually(t, 5*time.Second, "two there", says("2 of 3 nodes reached"))
+	eventually(t, 15*time.Second, "two there", says("2 of 3 nodes reached"))
 	c.start(2)
 	c.waitReady()
 	for i := range c.nodes {
 		c.stop(i)
 	}
 	n = c.start(0)
-	eventually(t, 5*time.Second, "no majority", says("no leader"))
+	eventually(t, 15*time.Second, "no majority", says("no leader"))
 }

@@ -114,7 +114,7 @@ func TestTLS_ClusterFormsForwardsAndReplicates(t *testing.T) {
 		}
 	}
 	for _, n := range c.nodes {
-		eventually(t, 3*time.Second, "all writes", func() error {
+		eventually(t, 10*time.Second, "all writes", func() error {
 			if n.fsm.count() != 20 {
 				return errors.New("missing")
 			}
@@ -160,7 +160,7 @@ func TestTLS_StrangersAreRefusedAndNamed(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), row.error) {
 				t.Errorf("dial error %v, want %q", err, row.error)
 			}
-			eventually(t, 3*time.Second, "a line in the log", func() error {
+			eventually(t, 10*time.Second, "a line in the log", func() error {
 				if got := log.String(); !strings.Contains(got, "peer connection refused") || !strings.Contains(got, row.inLog) {
 					return errors.New(got)
 				}

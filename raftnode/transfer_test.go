@@ -17,7 +17,7 @@ func TestTransfer_LoopUnderLoadLosesNoAcknowledgedWrite(t *testing.T) {
 	stop := f.load(0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2)
 	moved := 0
 	for round := range 15 {
-		eventually(t, 10*time.Second, "writes in between", func() error {
+		eventually(t, 30*time.Second, "writes in between", func() error {
 			f.mu.Lock()
 			defer f.mu.Unlock()
 			if len(f.acked) < 10*round {
@@ -32,7 +32,7 @@ func TestTransfer_LoopUnderLoadLosesNoAcknowledgedWrite(t *testing.T) {
 			continue
 		}
 		moved++
-		eventually(t, 5*time.Second, "another term", func() error {
+		eventually(t, 15*time.Second, "another term", func() error {
 			if _, now, _ := f.nodes[f.leader()].Leader(); now == term {
 				return errors.New("same term")
 			}
@@ -56,7 +56,7 @@ func TestMembership_RemovedNodeThatRunsOnDisturbsNobody(t *testing.T) {
 	c := startCluster(t, 3, nil)
 	l, f := c.leader(), c.follower()
 	// A node announces itself when it starts, for some time: until then it comes back.
-	eventually(t, 10*time.Second, "it stays removed", func() error {
+	eventually(t, 30*time.Second, "it stays removed", func() error {
 		if err := c.nodes[l].raft.Load().RemoveServer(c.nodes[f].serverID(), 0, time.Second).Error(); err != nil {
 			return err
 		}
@@ -70,7 +70,7 @@ func TestMembership_RemovedNodeThatRunsOnDisturbsNobody(t *testing.T) {
 	_, term, _ := c.nodes[l].Leader()
 	other := c.nodes[3-l-f]
 	i := 0
-	stays(t, 3*time.Second, "the leader and its term", func() error {
+	stays(t, 6*time.Second, "the leader and its term", func() error {
 		i++
 		if _, err := other.Propose(context.Background(), instance(i)); err != nil {
 			return err
@@ -98,7 +98,7 @@ func TestTransferWatch_CountsOneTermOnly(t *testing.T) {
 	if err := n.Start(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, 5*time.Second, "leading", func() error { return n.Ready() })
+	eventually(t, 15*time.Second, "leading", func() error { return n.Ready() })
 	n.noteTransferRefusal()
 	if len(c.fatal) > 0 {
 		t.Error(c.fatal)

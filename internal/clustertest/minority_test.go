@@ -18,7 +18,6 @@ func TestCluster_LeaderInAMinorityServesNoLinearizableRead(t *testing.T) {
 			c := Start(t, 3, nil)
 			old := c.Leader()
 			old.MustRegister("svc", "10.0.0.1", 1, long)
-			index := old.Node.State().Applied()
 			c.Isolate(old, fault)
 			cut := time.Now()
 			for asked := 0; time.Since(cut) < 2500*time.Millisecond; asked++ {
@@ -43,6 +42,7 @@ func TestCluster_LeaderInAMinorityServesNoLinearizableRead(t *testing.T) {
 				}
 				return other != nil
 			})
+			index := old.Node.State().Applied()
 			other.MustRegister("svc", "10.0.0.2", 2, long)
 			if applied := old.Node.State().Applied(); applied != index {
 				t.Errorf("the node that is cut off went from index %d to %d", index, applied)

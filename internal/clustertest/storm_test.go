@@ -27,13 +27,17 @@ func fleet(t *testing.T, c *Cluster, name string, n, downMs, goneMs int) {
 	for k := range clients {
 		wg.Go(func() {
 			for i := k; i < n; i += clients {
-				_, err := raft.Propose(context.Background(), registry.Register{
+				command := registry.Register{
 					Service: registry.NewServiceKey("", "", fmt.Sprintf("%s-%d", name, i/500)),
 					Spec: registry.Spec{
 						Address:   registry.Address{IP: "10.5.0.1", Port: uint16(1 + i), Cluster: "DEFAULT"},
 						Ephemeral: true, Enabled: true, Healthy: true, Weight: 1, Metadata: metadata,
 					},
-				})
+				}
+				_, err := raft.Propose(context.Background(), command)
+				for end := time.Now().Add(patience); err != nil && time.Now().Before(end); { // an election: once more
+					_, err = raft.Propose(context.Background(), command)
+				}
 				if err != nil {
 					t.Errorf("register: %v", err)
 					return

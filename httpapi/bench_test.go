@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -145,7 +146,13 @@ func startServer(t testing.TB, s *Server) (address string) {
 	go func() { done <- server.Serve(l) }()
 	t.Cleanup(func() {
 		cancel()
-		_ = server.Close()
+		// A connection whose request was refused lingers for half a second, in a goroutine
+		// that Close does not wait for.
+		bounded, stop := context.WithTimeout(context.Background(), 20*time.Second)
+		defer stop()
+		if err := server.Shutdown(bounded); err != nil {
+			t.Error(err)
+		}
 		<-done
 	})
 	return l.Addr().String()

@@ -64,14 +64,15 @@ func TestParams_TooMany(t *testing.T) {
 func TestParams_EmptyPairsTakeLinearTime(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
-		"separators": strings.Repeat("&", 1<<20), "equal signs": strings.Repeat("=&", 1<<19),
+		"separators": strings.Repeat("&", 1<<22), "equal signs": strings.Repeat("=&", 1<<21),
 	} {
 		var p params
 		started := time.Now()
 		if err := p.parse(text); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if took := time.Since(started); took > time.Second {
+		// Far from both: a second on a busy machine, and the minutes of quadratic time.
+		if took := time.Since(started); took > 10*time.Second {
 			t.Errorf("%s: %d bytes took %s", name, len(text), took)
 		}
 	}

@@ -229,7 +229,7 @@ func TestServer_Limits(t *testing.T) {
 // A request waits no longer than the server lives.
 func TestServer_BaseContext(t *testing.T) {
 	t.Parallel()
-	s, f := newTestServer(t, nil)
+	s, f := newTestServer(t, func(o *Options) { o.WriteTimeout = time.Hour })
 	waiting := make(chan struct{})
 	var once sync.Once
 	f.propose = func(ctx context.Context, _ registry.Command) (registry.Result, error) {
@@ -243,14 +243,13 @@ func TestServer_BaseContext(t *testing.T) {
 	server.Start()
 	defer server.Close()
 	go func() { <-waiting; cancel() }()
-	start := time.Now()
 	resp, err := server.Client().Post(server.URL+registerPath, "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	resp.Body.Close()
-	if resp.StatusCode != 503 || time.Since(start) > 2*time.Second {
-		t.Errorf("answered %d after %v", resp.StatusCode, time.Since(start))
+	if resp.StatusCode != 503 {
+		t.Errorf("answered %d", resp.StatusCode)
 	}
 }
 

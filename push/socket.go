@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
 	"time"
 )
 
@@ -29,11 +30,25 @@ func newSocket(c *net.UDPConn) socket {
 	return socket{c}
 }
 
-func (s socket) send(b []byte, to netip.AddrPort) error {
-	if err := s.conn.SetWriteDeadline(time.Now().Add(sendTimeout)); err != nil {
-		return err
+func (s socket) send(b []byte, to netip.AddrPort) error { return send(s.conn, sendTimeout, b, to) }
+
+// datagrams is what send needs of a socket.
+type datagrams interface {
+	SetWriteDeadline(t time.Time) error
+	WriteToUDPAddrPort(b []byte, to netip.AddrPort) (int, error)
+}
+
+// send tries twice, for as long as the limit each: the time of the first may be over before the system was asked at all,
+// on a machine that let this goroutine stand still.
+func send(c datagrams, limit time.Duration, b []byte, to netip.AddrPort) (err error) {
+	for range 2 {
+		if err = c.SetWriteDeadline(time.Now().Add(limit)); err != nil {
+			return err
+		}
+		if _, err = c.WriteToUDPAddrPort(b, to); !errors.Is(err, os.ErrDeadlineExceeded) {
+			return err
+		}
 	}
-	_, err := s.conn.WriteToUDPAddrPort(b, to)
 	return err
 }
 

@@ -91,8 +91,11 @@ func (o *standardOutput) password() string {
 // With accounts asked for: registrations, beats, lists and streams carry the token.
 func TestCluster_Login(t *testing.T) {
 	out := &standardOutput{}
-	_, servers := cluster(t, func(o *app.Options) { o.Auth, o.Stdout = true, out })
+	nodes, servers := cluster(t, func(o *app.Options) { o.Auth, o.Stdout = true, out })
 	until(t, "the first account", func() bool { return out.password() != "" })
+	for _, m := range nodes.Members() {
+		until(t, "the first account on "+m.ID, func() bool { return m.Node.State().Accounts().Key != "" })
+	}
 	with := func(password string) func(*client.Options) {
 		return func(o *client.Options) {
 			o.Username, o.Password, o.PollInterval = "admin", password, time.Hour

@@ -109,7 +109,7 @@ func TestCluster_PushesAreAcknowledged(t *testing.T) {
 	provider, consumer := newClient(t, nil, servers...), newClient(t, byPush, servers...)
 	service := follow(t, consumer)
 	for i := range 20 {
-		must(t, provider.Register(t.Context(), steady("orders", 80+i)))
+		must(t, provider.Register(t.Context(), client.Registration{Service: "orders", IP: "10.0.0.1", Port: 80 + i}))
 		until(t, "one more by a push", func() bool { return healthy(service) == i+1 })
 	}
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)

@@ -23,7 +23,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const patience = 10 * time.Second
+// patience is far above what a busy machine needs for anything here.
+const patience = 30 * time.Second
 
 // world is a state without a log, a renderer, and a Pusher over both.
 type world struct {

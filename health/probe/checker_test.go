@@ -15,21 +15,19 @@ func TestTCP(t *testing.T) {
 		t.Fatal(err)
 	}
 	address := listener.Addr().String()
-	check := func(address string) Outcome {
-		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
-		defer cancel()
-		return TCP{}.Check(ctx, address, registry.Checker{Type: registry.CheckTCP})
+	tcp := func(address string, timeout time.Duration) Outcome {
+		return check(t, TCP{}, address, timeout, registry.Checker{Type: registry.CheckTCP})
 	}
-	if got := check(address); got != Up {
+	if got := tcp(address, patience); got != Up {
 		t.Errorf("listening: outcome %d, want up", got)
 	}
 	if err := listener.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if got := check(address); got != Refused {
+	if got := tcp(address, patience); got != Refused {
 		t.Errorf("closed: outcome %d, want refused", got)
 	}
-	if got := check("no-such-host.invalid:80"); got != Down {
+	if got := tcp("no-such-host.invalid:80", 500*time.Millisecond); got != Down {
 		t.Errorf("no such host: outcome %d, want down", got)
 	}
 	ended, cancel := context.WithCancel(t.Context())

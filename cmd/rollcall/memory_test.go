@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 	"testing"
 	"time"
 )
@@ -22,11 +23,12 @@ func TestPercentFor(t *testing.T) {
 	}
 }
 
-// gcPercent is the percentage in force.
+// gcPercent is the percentage in force. It only reads it: who sets it to learn the old one
+// undoes what paceCollector sets at that moment.
 func gcPercent() int {
-	p := debug.SetGCPercent(100)
-	debug.SetGCPercent(p)
-	return p
+	s := []metrics.Sample{{Name: "/gc/gogc:percent"}}
+	metrics.Read(s)
+	return int(s[0].Value.Uint64())
 }
 
 // It writes a setting of the whole process, so it runs alone.

@@ -99,7 +99,7 @@ func TestCluster_Login(t *testing.T) {
 	with := func(password string) func(*client.Options) {
 		return func(o *client.Options) {
 			o.Username, o.Password, o.PollInterval = "admin", password, time.Hour
-			o.Timeout, o.AttemptTimeout = 30*time.Second, 20*time.Second // hashing is slow by intent, more so under the race detector
+			o.Timeout, o.AttemptTimeout = time.Minute, 30*time.Second // hashing is slow by intent, more so under the race detector
 		}
 	}
 	c := newClient(t, with(out.password()), servers...)

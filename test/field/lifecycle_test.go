@@ -180,19 +180,17 @@ func TestDeadClients_LeaveWhileANodeIsDown(t *testing.T) {
 	for _, down := range []string{"leader", "follower"} {
 		t.Run(down, func(t *testing.T) {
 			c := startCluster(t)
-			for i := range 60 {
-				c.Members()[i%3].MustRegister("svc", "10.1.0.1", 1000+i, unhurried)
-			}
-			victim := c.Leader()
-			if down == "follower" {
-				victim = c.Followers()[0]
-			}
-			victim.Stop()
+			fill(t, c, "svc", 1000, 1060, unhurried)
 			stop := beating(c, 30, func(m *member, i int) bool {
 				a, err := m.Beat("svc", "10.1.0.1", 1000+i)
 				return err == nil && a.Status == http.StatusOK
 			})
 			defer stop()
+			victim := c.Leader()
+			if down == "follower" {
+				victim = c.Followers()[0]
+			}
+			victim.Stop()
 			for _, m := range c.Running() {
 				c.Until("only the living on "+m.ID, func() bool {
 					hosts, err := m.List("svc")

@@ -8,6 +8,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/rollcall-io/rollcall/internal/app"
+	"github.com/rollcall-io/rollcall/internal/clustertest"
 )
 
 // crowd is a number of clients that go on until they are told to end.
@@ -51,7 +54,7 @@ func (cr *crowd) disturb() {
 // #8597).
 func TestBeatsUnderLoad_AreAnsweredInTime(t *testing.T) {
 	const instances, beaters = 600, 12
-	c := startCluster(t)
+	c := clustertest.Start(t, 3, func(o *app.Options) { o.ElectionTimeout = 2 * time.Second }) // elections are not what is looked at
 	fill(t, c, "svc", 1000, 1000+instances, timeouts(2000, 30_000, 60_000))
 	cr := crowd{c: c, done: make(chan struct{})}
 	cr.disturb()

@@ -56,7 +56,7 @@ func TestWipedNode_ComesBackUnderLoadAndDisturbsNobody(t *testing.T) {
 		o.SnapshotEntries, o.SnapshotInterval, o.TrailingLogs = 50, 100*time.Millisecond, 10
 	})
 	wiped := c.Followers()[0]
-	rest := []*member{c.Leader(), c.Followers()[1]}
+	rest := others(c, wiped)
 	term := c.Leader().Node.Raft().Status().Term
 	all := writeThroughout(c, rest, "svc", func() {
 		<-time.After(300 * time.Millisecond)
@@ -101,9 +101,10 @@ func TestNewAddressOrName_LeavesNoGhostVoter(t *testing.T) {
 	at := map[*member]string{moved: address.Load().(string)}
 	wantMembers(t, c, at)
 
-	renamed := c.Followers()[0]
+	followers := c.Followers()
+	renamed := followers[0]
 	if renamed == moved {
-		renamed = c.Followers()[1]
+		renamed = followers[1]
 	}
 	renamed.Stop()
 	renamed.Wipe()

@@ -138,6 +138,16 @@ func checkWrites(t *testing.T, c *cluster, service string, all []sent) {
 	t.Logf("%d writes, %d acknowledged", len(all), len(acked))
 }
 
+// others are all members but one, whoever leads by now.
+func others(c *cluster, but *member) (rest []*member) {
+	for _, m := range c.Members() {
+		if m != but {
+			rest = append(rest, m)
+		}
+	}
+	return rest
+}
+
 // agreed waits until all nodes name the same leader, and returns it.
 func agreed(c *cluster) *member {
 	var leader *member
@@ -188,7 +198,7 @@ func TestElections_EveryWriteEndsInTime(t *testing.T) {
 func TestForwardedWrite_EndsWhenTheLeaderGoesSilent(t *testing.T) {
 	c := startCluster(t)
 	leader := c.Leader()
-	all := writeThroughout(c, c.Followers(), "svc", func() {
+	all := writeThroughout(c, others(c, leader), "svc", func() {
 		for _, fault := range []clustertest.Fault{{Drop: true}, {Reset: true}} {
 			<-time.After(300 * time.Millisecond)
 			c.Isolate(leader, fault)
@@ -208,9 +218,11 @@ func TestReturningFollower_DeposesNobody(t *testing.T) {
 	// Longer than a busy machine stands still, so that any election is the follower's doing.
 	const timeout = 1500 * time.Millisecond
 	c := clustertest.Start(t, 3, func(o *app.Options) { o.ElectionTimeout = timeout })
-	leader, away := c.Leader(), c.Followers()[0]
+	leader := c.Leader()
+	rest := others(c, leader)
+	away := rest[0]
 	term := leader.Node.Raft().Status().Term
-	all := writeThroughout(c, []*member{leader, c.Followers()[1]}, "svc", func() {
+	all := writeThroughout(c, []*member{leader, rest[1]}, "svc", func() {
 		c.Isolate(away, clustertest.Fault{Drop: true})
 		<-time.After(4 * timeout)
 		c.Heal()
@@ -234,7 +246,7 @@ func TestReturningFollower_DeposesNobody(t *testing.T) {
 func TestNodeThatWasAway_DoesNotStayStale(t *testing.T) {
 	c := startCluster(t)
 	away := c.Followers()[0]
-	rest := []*member{c.Leader(), c.Followers()[1]}
+	rest := others(c, away)
 	change := func(round int) {
 		for i := range 40 {
 			rest[i%2].MustRegister(fmt.Sprintf("svc-%d", i%4), "10.1.0.1", 1000*round+i, lasting)

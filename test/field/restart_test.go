@@ -80,9 +80,7 @@ func TestSnapshotAndRestart_KeepEveryAnswer(t *testing.T) {
 // ever (polarismesh/polaris #104; hashicorp/consul #3569, #6231).
 func TestWholeClusterDown_TheLivingStayAndTheDeadLeave(t *testing.T) {
 	c := startCluster(t)
-	for i := range 60 {
-		c.Members()[i%3].MustRegister("svc", "10.1.0.1", 1000+i, short)
-	}
+	fill(t, c, "svc", 1000, 1060, short)
 	for _, m := range c.Members() {
 		m.Stop()
 	}

@@ -82,14 +82,14 @@ func (l *Lives) prove(one *life, sent time.Time) {
 }
 
 // look notes instances that a node calls unhealthy or does not list, and that were proven
-// to live inside their timeout when it was asked.
+// to live inside their timeout until it had answered.
 func (l *Lives) look(n *Node, service string) {
 	asked := time.Now()
 	l.mu.Lock()
-	var alive []Instance
+	var alive []life // as of now
 	for _, one := range l.lives {
-		if one.gap < one.in.Timeout && asked.Sub(one.proven) < one.in.Timeout {
-			alive = append(alive, one.in)
+		if one.gap < one.in.Timeout {
+			alive = append(alive, *one)
 		}
 	}
 	l.mu.Unlock()
@@ -97,8 +97,10 @@ func (l *Lives) look(n *Node, service string) {
 	if keys == nil {
 		return // down or not ready
 	}
-	for _, in := range alive {
-		if healthy, listed := keys[in.Key()]; !healthy {
+	answered := time.Now() // the node may have looked as late as this
+	for _, one := range alive {
+		in := one.in
+		if healthy, listed := keys[in.Key()]; !healthy && answered.Sub(one.proven) < in.Timeout {
 			l.mu.Lock()
 			l.sights = append(l.sights, fmt.Sprintf("%s: %s shows %s, listed %v, healthy %v", asked.Format("15:04:05.000"), n.ID, in.Key(), listed, healthy))
 			l.mu.Unlock()

@@ -2,6 +2,7 @@ package raftnode
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"sync"
 	"testing"
@@ -41,7 +42,11 @@ func newScriptedPeers(t *testing.T, withFastPath bool) *scriptedPeers {
 	}
 	config := raft.DefaultConfig()
 	config.LocalID, config.Logger = "a/1", hclog.NewNullLogger()
-	config.HeartbeatTimeout, config.ElectionTimeout, config.LeaderLeaseTimeout = 300*time.Millisecond, 300*time.Millisecond, 300*time.Millisecond
+	election := calmElection
+	if withFastPath {
+		election = 300 * time.Millisecond
+	}
+	config.HeartbeatTimeout, config.ElectionTimeout, config.LeaderLeaseTimeout = election, election, election
 	var trans raft.Transport = p.wraps["a/1"]
 	if withFastPath {
 		trans = p.wraps["a/1"].NetworkTransport
@@ -55,6 +60,14 @@ func newScriptedPeers(t *testing.T, withFastPath bool) *scriptedPeers {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.close)
+	if withFastPath { // calls other than heartbeats are not sure to reach Raft
+		return p
+	}
+	// The first election at once: no other may come before the test deposes the winner.
+	now := &raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{ProtocolVersion: 3, ID: []byte("b/1"), Addr: []byte(p.addrs["b/1"])}}
+	if err := p.wraps["b/1"].TimeoutNow("a/1", p.addrs["a/1"], now, &raft.TimeoutNowResponse{}); err != nil {
+		t.Fatal(err)
+	}
 	return p
 }
 
@@ -130,7 +143,7 @@ func (p *scriptedPeers) depose() (term uint64, err error) {
 	}
 	var resp raft.AppendEntriesResponse
 	if err := p.wraps["b/1"].AppendEntries("a/1", p.addrs["a/1"], beat, &resp); err != nil || !resp.Success {
-		p.t.Fatalf("heartbeat: %v %+v", err, resp)
+		return term, fmt.Errorf("heartbeat: %v %+v", err, resp)
 	}
 	return term, p.raft.Apply([]byte("late"), time.Second).Error()
 }
@@ -161,7 +174,7 @@ func TestTransport_DeposedLeaderAppendsNothingUnderTheNewTerm(t *testing.T) {
 			p := newScriptedPeers(t, false)
 			term, err := p.depose()
 			if !errors.Is(err, raft.ErrNotLeader) {
-				t.Errorf("a deposed leader took a command: %v", err)
+				t.Errorf("a deposed leader answers a command with %v, want %v", err, raft.ErrNotLeader)
 			}
 			if p.ownEntryUnder(term) {
 				t.Fatalf("the deposed leader appended under term %d", term)

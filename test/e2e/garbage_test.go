@@ -18,7 +18,7 @@ import (
 func TestGarbageForAWhile_MemoryIsFlatAndTheLeaderStays(t *testing.T) {
 	t.Setenv("GOGC", "100") // garbage of its own, which may pile up otherwise, is not what is looked at
 	row := figures.Track(t, "garbage on the peer port")
-	c := nodes.Start(t, binary, 3)
+	c := nodes.Start(t, binary, 3, unhurried...)
 	leader := c.Leader()
 	writers := c.Write(4, 20*time.Millisecond, c.Nodes)
 	pass(2 * time.Second)

@@ -40,7 +40,7 @@ func badInput() []bad {
 }
 
 func TestBadInput_IsNamedAndChangesNothingOnLeaderAndFollower(t *testing.T) {
-	c := nodes.Start(t, binary, 3)
+	c := nodes.Start(t, binary, 3, unhurried...)
 	leader := c.Leader()
 	before := lastIndex(t, leader)
 	answers := map[string]string{}
@@ -86,7 +86,7 @@ func lastIndex(t *testing.T, n *nodes.Node) float64 {
 // TestBeats_MoveTheLogByNothing: each heartbeat was written to the log, which grew without
 // bound (hashicorp/consul #866, #1069).
 func TestBeats_MoveTheLogByNothing(t *testing.T) {
-	c := nodes.Start(t, binary, 3)
+	c := nodes.Start(t, binary, 3, unhurried...)
 	fleet := block("svc", "10.0.0.1", 1000, either(300, 5000), nodes.Instance{Interval: 200 * time.Millisecond, Timeout: time.Minute, Delete: 2 * time.Minute})
 	for i, in := range fleet {
 		c.Nodes()[i%3].MustRegister(in)

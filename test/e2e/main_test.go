@@ -68,6 +68,10 @@ func block(service, ip string, first, n int, like nodes.Instance) []nodes.Instan
 // test see an expiry.
 var brief = nodes.Instance{Interval: time.Second, Timeout: 4 * time.Second, Delete: 6 * time.Second}
 
+// unhurried are arguments of nodes that elect nobody because a busy machine stands still for
+// a moment: for tests in which an election is a fault.
+var unhurried = []string{"--election-timeout", "2s"}
+
 // pass lets time go by in which something must not happen.
 func pass(d time.Duration) { <-time.After(d) }
 

@@ -19,7 +19,7 @@ import (
 // which nobody hears of keeps its clients until the others have called them dead.
 func TestFollowerCutOff_ClientsThatMoveStayAndTheOthersDie(t *testing.T) {
 	t.Parallel()
-	s := newSplit(t, "follower's process cut off")
+	s := newSplit(t, "follower's process cut off", unhurried...)
 	cut := s.Followers()[0]
 	// One service: without the healthy ones its protect threshold would show all as healthy.
 	movers, bound := block("both", "10.9.0.2", 2000, 20, moving), block("both", "10.9.0.3", 2000, 20, moving)

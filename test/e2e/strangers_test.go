@@ -50,7 +50,7 @@ func TestForeignSecret_GetsNowhereAndChangesNothing(t *testing.T) {
 // TestGarbageOnThePeerPort_IsCutOffAndHarmsNothing: probes and port scans on the Raft port
 // flooded the log or ended the process (otoolep/hraftd #12; hashicorp/raft #246, #505).
 func TestGarbageOnThePeerPort_IsCutOffAndHarmsNothing(t *testing.T) {
-	c := nodes.Start(t, binary, 3)
+	c := nodes.Start(t, binary, 3, unhurried...)
 	term, err := c.Leader().Metric("rollcall_raft_term")
 	if err != nil {
 		t.Fatal(err)

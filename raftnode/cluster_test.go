@@ -92,7 +92,8 @@ func startCluster(t testing.TB, n int, change func(i int, o *Options)) *testClus
 	return c
 }
 
-// form starts all nodes of a new cluster and waits until they are ready.
+// form starts all nodes of a new cluster and waits until they are ready, and until the
+// leader has written what it writes by itself: no log grows then without the test.
 func (c *testCluster) form() {
 	c.t.Helper()
 	for i := range c.nodes {
@@ -100,6 +101,14 @@ func (c *testCluster) form() {
 	}
 	c.elect()
 	c.waitReady()
+	eventually(c.t, 15*time.Second, "the cluster's id is known to all", func() error {
+		for _, n := range c.nodes {
+			if n.clusterID() == "" {
+				return fmt.Errorf("not to %s", n.opts.NodeID)
+			}
+		}
+		return nil
+	})
 }
 
 // elect lets the first election of a new cluster begin at once. Left to themselves nodes

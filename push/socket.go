@@ -38,8 +38,8 @@ type datagrams interface {
 	WriteToUDPAddrPort(b []byte, to netip.AddrPort) (int, error)
 }
 
-// send tries twice, for as long as the limit each: the time of the first may be over before the system was asked at all,
-// on a machine that let this goroutine stand still.
+// send tries twice, for as long as the limit each: the time of the first may be over before
+// the system was asked at all, on a machine that let this goroutine stand still.
 func send(c datagrams, limit time.Duration, b []byte, to netip.AddrPort) (err error) {
 	for range 2 {
 		if err = c.SetWriteDeadline(time.Now().Add(limit)); err != nil {
